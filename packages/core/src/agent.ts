@@ -1,0 +1,112 @@
+/** An agent: model, instructions, tools, plugins and permission. Immutable data, holds no conversation. */
+
+import { CapstanError } from "./errors.ts";
+import type { Limits, Metadata } from "./event.ts";
+import { hashJson, type Json } from "./json.ts";
+import { LIMITS } from "./limits.ts";
+import type { Model, ModelSettings } from "./model.ts";
+import type { Plugin } from "./plugin.ts";
+import type { Schema } from "./schema.ts";
+import type { Tool } from "./tool.ts";
+
+export type PermissionMode = "ask" | "accept-edits" | "bypass" | "plan" | "never-ask";
+export type PermissionRules = {
+  readonly allow?: readonly string[];
+  readonly ask?: readonly string[];
+  readonly deny?: readonly string[];
+};
+export type Permission = PermissionRules & { readonly mode?: PermissionMode };
+export type Instructions =
+  | string
+  | ((session: { readonly id: string; readonly key?: string; readonly metadata: Metadata }) => string | Promise<string>);
+export type AgentLimits = Limits & { readonly usd?: number };
+
+export type AgentDefinition<Output = string> = {
+  readonly name: string;
+  readonly description?: string;
+  /** A model, or `"provider/name"` that the runtime resolves when it opens. */
+  readonly model: Model | string;
+  /** Text, or a function of the session that runs once a session; what it returned is stored. */
+  readonly instructions: Instructions;
+  readonly tools?: readonly Tool[];
+  readonly plugins?: readonly Plugin[];
+  readonly permission?: Permission;
+  /** Bounds of a run; `turns` defaults to 50. */
+  readonly limits?: AgentLimits;
+  readonly settings?: ModelSettings;
+  /** Types `run.output()`. */
+  readonly output?: Schema<Output>;
+};
+
+export type Agent<Output = string> = {
+  readonly name: string;
+  readonly description: string;
+  readonly model: Model | string;
+  readonly instructions: Instructions;
+  readonly tools: readonly Tool[];
+  readonly plugins: readonly Plugin[];
+  readonly permission: Permission;
+  readonly limits: Limits;
+  readonly settings: ModelSettings;
+  readonly output?: Schema<Output>;
+  /** Of all that the model or a permission depends on; recorded with every run. */
+  readonly hash: string;
+};
+
+/** Defines an agent. Frozen; throws `agent-invalid` for what could not run. */
+export function agent<Output = string>(definition: AgentDefinition<Output>): Agent<Output> {
+  const { name, model, instructions } = definition;
+  const invalid = (problem: string): CapstanError => new CapstanError("agent-invalid", `Agent ${JSON.stringify(name)}: ${problem}`);
+  if (typeof name !== "string" || name.trim() === "") throw invalid("it needs a name");
+  if (model === undefined || model === null || model === "") throw invalid('it needs a model, such as "anthropic/claude-sonnet-5"');
+  if (typeof instructions !== "string" && typeof instructions !== "function") throw invalid("it needs instructions");
+  const plugins = Object.freeze([...(definition.plugins ?? [])]);
+  const tools = Object.freeze([...(definition.tools ?? []), ...plugins.flatMap((plugin) => plugin.tools ?? [])]);
+  const twice = repeated(tools.map((tool) => tool.name)) ?? repeated(plugins.map((plugin) => plugin.name));
+  if (twice !== undefined) throw invalid(`two of its tools or plugins are named ${twice}`);
+  const limits = toLimits(definition.limits ?? {});
+  const settings = frozenCopy(definition.settings ?? {});
+  return Object.freeze({
+    name,
+    description: definition.description ?? "",
+    model,
+    instructions,
+    tools,
+    plugins,
+    permission: frozenCopy(definition.permission ?? {}),
+    limits,
+    settings,
+    ...(definition.output !== undefined && { output: definition.output }),
+    hash: hashJson({
+      name,
+      instructions: typeof instructions === "string" ? instructions : "function",
+      tools: tools.map((tool) => tool.hash),
+      plugins: plugins.map((plugin) => plugin.name),
+      settings: settings as Json, // plain data
+    }),
+  });
+}
+
+function toLimits({ usd, ...limits }: AgentLimits): Limits {
+  return Object.freeze({
+    turns: LIMITS.turnsPerRun,
+    ...limits,
+    ...(usd !== undefined && { microUsd: Math.round(usd * 1_000_000) }),
+  });
+}
+
+function repeated(names: readonly string[]): string | undefined {
+  return names.find((name, index) => names.indexOf(name) !== index);
+}
+
+function frozenCopy<T extends object>(value: T): T {
+  return deepFreeze(structuredClone(value));
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null) {
+    for (const member of Object.values(value)) deepFreeze(member);
+    Object.freeze(value);
+  }
+  return value;
+}

@@ -1,0 +1,32 @@
+/** The engine port: where and when the loop of a session runs, one at a time. Doors and workers hold this. */
+
+import type { Cursor, Envelope } from "./event.ts";
+import type { Journal } from "./journal.ts";
+import type { Accepted, Op } from "./op.ts";
+import type { Actor } from "./request.ts";
+import type { SessionFilter, SessionSummary } from "./store.ts";
+
+export interface Engine {
+  readonly id: string;
+  /** Resolves when durable. Same key and body: same answer; other body: `idempotency-conflict`. */
+  submit(op: Op, options: { readonly idempotencyKey: string; readonly actor: Actor }): Promise<Accepted>;
+  events(sessionId: string, options?: EventsOptions): AsyncIterable<Envelope>;
+  list(filter: SessionFilter): Promise<readonly SessionSummary[]>;
+  summary(sessionId: string): Promise<SessionSummary | undefined>;
+  /** Drives sessions until `signal` aborts. "own": those this engine object submitted to or was asked to adopt; "all": every one. */
+  work(drive: Drive, options: WorkOptions): Promise<void>;
+  /** With `which: "own"`: this process drives that session too. */
+  adopt(sessionId: string): void;
+  putBlob(bytes: Uint8Array): Promise<string>;
+  blob(hash: string): Promise<Uint8Array>;
+  close(): Promise<void>;
+}
+
+export type EventsOptions = {
+  /** Default: from the first fact. */
+  readonly after?: Cursor;
+  readonly children?: boolean;
+  readonly signal?: AbortSignal;
+};
+export type Drive = (journal: Journal) => Promise<"finished" | "parked">;
+export type WorkOptions = { readonly which: "own" | "all"; readonly signal: AbortSignal };

@@ -1,0 +1,313 @@
+/** The one event union: facts (stored, numbered, folded) and live events (shown once, never stored). */
+
+import type { Json } from "./json.ts";
+import type { Message, Part, ToolOutput, Usage } from "./message.ts";
+import type { Actor, Answer, RequestBody } from "./request.ts";
+
+export type Problem = {
+  readonly code: string;
+  readonly message: string;
+  readonly retryable: boolean;
+  readonly provider?: string;
+  readonly status?: number;
+};
+
+/** `"41"` after fact 41, `"41.17"` after the 17th live event since fact 41, `"end"` for what comes from now on. */
+export type Cursor = string;
+
+export type StopReason =
+  | "end-turn"
+  | "max-tokens"
+  | "max-turns"
+  | "deadline"
+  | "budget"
+  | "refusal"
+  | "refused-input"
+  | "content-filter"
+  | "context-exceeded"
+  | "interrupted"
+  | "error";
+export type TurnReason =
+  | "stop"
+  | "tool-calls"
+  | "length"
+  | "content-filter"
+  | "refusal"
+  | "paused"
+  | "context-exceeded"
+  | "interrupted"
+  | "cut"
+  | "error"
+  | "other";
+/** What a `send` to a busy session does. */
+export type IfBusy = "queue" | "steer" | "interrupt" | "reject";
+
+/** Bounds of one run. Times in milliseconds, money in millionths of a US dollar. */
+export type Limits = {
+  readonly turns?: number;
+  readonly wallMs?: number;
+  readonly toolMs?: number;
+  readonly calls?: number;
+  readonly tokens?: number;
+  readonly microUsd?: number;
+};
+export type Overrides = {
+  readonly model?: string;
+  readonly instructions?: string;
+  readonly tools?: readonly string[];
+  readonly settings?: Json;
+  readonly limits?: Limits;
+  readonly mode?: string;
+  readonly plugins?: readonly string[];
+};
+
+export type ToolKind =
+  | "read"
+  | "edit"
+  | "delete"
+  | "move"
+  | "search"
+  | "execute"
+  | "think"
+  | "fetch"
+  | "switch-mode"
+  | "other";
+export type ToolStatus = "ok" | "error" | "denied" | "cancelled" | "timeout" | "unknown";
+/** What may happen to a call whose outcome a crash left open. Undeclared means `never`. */
+export type Rerun = "safe" | "keyed" | "never";
+export type WorkspaceRef = { readonly kind: string; readonly root: string };
+export type Metadata = { readonly [key: string]: Json };
+export type PlanEntry = {
+  readonly content: string;
+  readonly priority: "high" | "medium" | "low";
+  readonly status: "pending" | "in-progress" | "completed" | "cancelled";
+};
+
+export type FactBody =
+  | {
+      readonly type: "session.created";
+      readonly sessionId: string;
+      readonly agent: string;
+      readonly key?: string;
+      readonly title?: string;
+      readonly metadata?: Metadata;
+      readonly workspace?: WorkspaceRef;
+      readonly mode: string;
+      readonly parent?: { readonly sessionId: string; readonly runId: string; readonly callId: string };
+      readonly forkedFrom?: { readonly sessionId: string; readonly seq: number };
+      readonly actor: Actor;
+    }
+  | {
+      readonly type: "session.updated";
+      readonly title?: string;
+      readonly metadata?: Metadata;
+      readonly mode?: string;
+      readonly model?: string;
+      readonly addRules?: readonly string[];
+      readonly actor: Actor;
+    }
+  | {
+      /** `runId` of this fact is the run the input starts, unless a running one takes it as a steer. */
+      readonly type: "input.accepted";
+      readonly inputId: string;
+      readonly parts: readonly Part[];
+      readonly ifBusy: IfBusy;
+      readonly overrides?: Overrides;
+      readonly actor: Actor;
+    }
+  | { readonly type: "input.withdrawn"; readonly inputId: string; readonly actor: Actor }
+  | {
+      readonly type: "run.started";
+      readonly trigger: "input" | "task" | "schedule";
+      readonly inputId: string;
+      readonly agentHash: string;
+      readonly limits: Limits;
+    }
+  | {
+      readonly type: "run.resumed";
+      readonly epoch: number;
+      readonly by: "recovery" | "answer" | "timer" | "child";
+    }
+  | { readonly type: "run.suspended"; readonly on: readonly string[] }
+  | {
+      readonly type: "run.finished";
+      readonly reason: StopReason;
+      readonly usage: Usage;
+      readonly turns: number;
+      readonly output?: Json;
+      readonly error?: Problem;
+    }
+  /** Rendered system text and tool list, stored as a blob; requests use the stored bytes. */
+  | { readonly type: "prefix.set"; readonly hash: string; readonly blob: string; readonly cause: string }
+  | {
+      readonly type: "turn.started";
+      readonly turn: number;
+      readonly attempt: number;
+      readonly model: string;
+      readonly prefixHash: string;
+      readonly reserved?: Limits;
+    }
+  | {
+      readonly type: "turn.finished";
+      readonly turn: number;
+      readonly reason: TurnReason;
+      readonly rawReason?: string;
+      readonly model: string;
+      readonly responseId?: string;
+      readonly usage: Usage;
+      readonly firstDeltaMs?: number;
+      readonly error?: Problem;
+    }
+  | { readonly type: "message.added"; readonly message: Message; readonly inputId?: string; readonly turn?: number }
+  | {
+      readonly type: "tool.started";
+      readonly callId: string;
+      readonly name: string;
+      readonly title: string;
+      readonly kind: ToolKind;
+      readonly input: Json;
+      readonly attemptId: string;
+      readonly rerun: Rerun;
+      readonly flow: boolean;
+      readonly idempotencyKey: string;
+      readonly toolHash: string;
+      readonly confinement: string;
+      readonly requestId?: string;
+      readonly locations?: readonly { readonly path: string; readonly line?: number }[];
+      readonly server?: string;
+    }
+  | {
+      readonly type: "tool.finished";
+      readonly callId: string;
+      readonly name: string;
+      readonly status: ToolStatus;
+      readonly output: ToolOutput;
+      readonly durationMs: number;
+    }
+  /** Intent of one step of a flow or hook that is not `safe`; absent for `safe` ones. `name` is the step's key in its action. */
+  | { readonly type: "step.started"; readonly name: string; readonly attemptId: string; readonly rerun: Rerun }
+  | { readonly type: "step.finished"; readonly name: string; readonly value: Json; readonly usage?: Usage }
+  | {
+      readonly type: "request.opened";
+      readonly requestId: string;
+      readonly request: RequestBody;
+      readonly expiresAt: number;
+    }
+  | {
+      readonly type: "request.resolved";
+      readonly requestId: string;
+      readonly answer: Answer;
+      readonly by: Actor | { readonly id: "rule" | "expiry" | "interrupt" };
+    }
+  | {
+      readonly type: "task.started";
+      readonly taskId: string;
+      readonly kind: "agent" | "command" | "mcp";
+      readonly callId?: string;
+      readonly childSessionId?: string;
+      readonly title: string;
+      readonly background: boolean;
+      readonly grant?: Limits;
+    }
+  | {
+      readonly type: "task.finished";
+      readonly taskId: string;
+      readonly status: "completed" | "failed" | "stopped" | "lost";
+      readonly summary: string;
+      readonly usage?: Usage;
+    }
+  | { readonly type: "plan.updated"; readonly entries: readonly PlanEntry[] }
+  | {
+      readonly type: "context.compacted";
+      readonly trigger: "auto" | "manual" | "overflow";
+      readonly throughSeq: number;
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
+      readonly summary: readonly Part[];
+    }
+  /** `plugin/<name>` is a plugin's own state, never shown at doors. */
+  | { readonly type: "data"; readonly name: string; readonly id?: string; readonly data: Json };
+
+/**
+ * A fact to be appended. `key` is derived and unique in the session (`<runId>/turn/3/message`, `call/<callId>/started`):
+ * appending a known key returns the stored fact.
+ */
+export type NewFact = FactBody & { readonly key: string; readonly runId?: string };
+/** A stored fact: `seq` is 1, 2, 3 ... in its session, `at` the time of its append. */
+export type Fact = NewFact & { readonly seq: number; readonly at: number };
+export type FactOf<Type extends FactBody["type"]> = Extract<Fact, { readonly type: Type }>;
+
+export type LiveBody =
+  | {
+      readonly type: "turn.reset";
+      readonly turn: number;
+      readonly attempt: number;
+      readonly error: Problem;
+      readonly delayMs: number;
+    }
+  | {
+      readonly type: "block.started";
+      readonly messageId: string;
+      readonly blockId: string;
+      readonly block:
+        | { readonly type: "text" | "reasoning" }
+        | { readonly type: "tool-input"; readonly callId: string; readonly name: string };
+    }
+  /** `offset` in UTF-16 units from the start of the block: deltas are idempotent. */
+  | {
+      readonly type: "text.delta" | "reasoning.delta" | "tool-input.delta";
+      readonly blockId: string;
+      readonly offset: number;
+      readonly delta: string;
+    }
+  | { readonly type: "block.finished"; readonly messageId: string; readonly blockId: string; readonly part: Part }
+  | {
+      readonly type: "tool.progress";
+      readonly callId: string;
+      readonly stream?: "stdout" | "stderr";
+      readonly chunk?: string;
+      readonly offset?: number;
+      readonly progress?: number;
+      readonly total?: number;
+      readonly message?: string;
+    }
+  | { readonly type: "task.progress"; readonly taskId: string; readonly message: string }
+  | {
+      readonly type: "usage.updated";
+      readonly contextTokens: number;
+      readonly contextSize: number;
+      readonly session: Usage;
+    }
+  | {
+      readonly type: "notice";
+      readonly severity: "info" | "warning" | "error";
+      readonly code: string;
+      readonly title: string;
+      readonly detail?: string;
+    }
+  | { readonly type: "data.live"; readonly name: string; readonly data: Json };
+/** A live event carries the `seq` of the last fact before it and `eph` = 1, 2, 3 ... since that fact. */
+export type Live = LiveBody & {
+  readonly seq: number;
+  readonly eph: number;
+  readonly at: number;
+  readonly runId?: string;
+};
+
+export type Event = Fact | Live;
+/** What a subscriber receives. Children's events come in the same stream when asked for. */
+export type Envelope = {
+  readonly sessionId: string;
+  readonly agent: string;
+  readonly parent?: { readonly sessionId: string; readonly callId: string };
+  readonly event: Event;
+};
+
+export function isLive(event: Event): event is Live {
+  return "eph" in event;
+}
+
+/** The cursor after this event. */
+export function cursorOf(event: Event): Cursor {
+  return isLive(event) ? `${event.seq}.${event.eph}` : String(event.seq);
+}

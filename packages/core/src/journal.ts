@@ -1,0 +1,40 @@
+/** The journal port: one worker's hold on one session. Its memory is the log and nothing else. */
+
+import type { Fact, FactBody, LiveBody, NewFact } from "./event.ts";
+import type { Json } from "./json.ts";
+import type { MailboxEntry } from "./op.ts";
+import type { Snapshot } from "./store.ts";
+
+/** Every write carries `epoch`; a stale one throws `lost-ownership`. */
+export interface Journal {
+  readonly sessionId: string;
+  /** Grows with every new hold. */
+  readonly epoch: number;
+  /** Random id of this hold: what makes an intent "ours". */
+  readonly attemptId: string;
+  /** The hold is lost or the engine closes: stop, write nothing. */
+  readonly signal: AbortSignal;
+  /** Facts after `after` (default all), oldest first; with `types` only those. */
+  read(options?: { readonly after?: number; readonly types?: readonly FactBody["type"][] }): AsyncIterable<Fact>;
+  snapshot(): Promise<Snapshot | undefined>;
+  /** Returns the stored facts; a known key of the running run returns what is stored under it. */
+  append(facts: readonly NewFact[], options?: AppendOptions): Promise<readonly Fact[]>;
+  /** Names the place where an effect runs: a plain call locally, a run block with one attempt on an engine. */
+  step<T extends Json | void>(key: string, perform: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** The next mailbox entry that was not yet handed out in this hold. Only the loop reads it. Rejects when `signal` aborts. */
+  next(): Promise<MailboxEntry>;
+  putBlob(bytes: Uint8Array): Promise<string>;
+  blob(hash: string): Promise<Uint8Array>;
+  /** Shown to subscribers, never awaited, never stored. */
+  live(events: readonly LiveBody[], runId?: string): void;
+}
+
+export type AppendOptions = {
+  /** Waits for the disk in `full` durability. */
+  readonly sync?: boolean;
+  /** Mailbox positions that these facts answer. */
+  readonly consumes?: readonly number[];
+  /** Timers to set or (`at` undefined) cancel; each becomes a mailbox entry when due. */
+  readonly timers?: readonly { readonly name: string; readonly at: number | undefined }[];
+  readonly snapshot?: Snapshot;
+};

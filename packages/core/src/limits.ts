@@ -1,0 +1,51 @@
+/** Every limit of the core as a constant, with its unit in its name. Each has a test in limits.test.ts. */
+
+const KB = 1024;
+const MB = 1024 * KB;
+
+export const LIMITS = {
+  /** Model calls of one run unless the agent says otherwise. */
+  turnsPerRun: 50,
+  /** How long a waiting run keeps its hold before it parks. */
+  parkAfterMs: 60_000,
+  /** Open requests expire into deny or decline. */
+  requestTtlMs: 7 * 24 * 60 * 60 * 1000,
+  /** Time a tool has to end after its signal, before its result is ignored. */
+  interruptGraceMs: 500,
+  /** Time one hook has, not counting what it awaits through `next`. */
+  hookTimeoutMs: 10_000,
+  /** One tool call unless the tool or the agent says otherwise. */
+  toolTimeoutMs: 10 * 60_000,
+  /** Model attempts of one turn, the first included. */
+  modelAttempts: 5,
+  /** Waiting between the attempts of one turn, all together. */
+  modelRetryBudgetMs: 120_000,
+  /** First wait between attempts; doubles up to `modelRetryMaxMs`. */
+  modelRetryBaseMs: 500,
+  modelRetryMaxMs: 8_000,
+  /** Bytes of a file part that stay in the fact; larger ones become blobs. */
+  inlineBytes: 32 * KB,
+  blobBytes: 64 * MB,
+  /** JSON text of one fact. */
+  factBytes: 16 * MB,
+  /** Text of one input. */
+  inputBytes: 8 * MB,
+  /** Text of one tool result that the model sees. */
+  toolOutputBytes: 256 * KB,
+  /** Events one subscriber may have waiting before its live events are dropped and facts are read from the store. */
+  subscriberEvents: 4_096,
+  /** Live text kept for late subscribers, per session. */
+  liveBufferBytes: MB,
+  /** Facts between two snapshots of a session's state. */
+  snapshotFacts: 128,
+  /** A process that holds sessions shows a sign of life this often. */
+  beatMs: 2_000,
+  /** An owner whose sign of life stands still for this long, by the observer's clock, is taken over. */
+  takeoverMs: 10_000,
+  /** How often a process that holds or watches looks for changes made by others. */
+  pollMs: 25,
+  /** Facts read from a store in one page. */
+  readPage: 512,
+  /** A plugin's `on` queue; older events are dropped. */
+  observerEvents: 1_024,
+} as const;

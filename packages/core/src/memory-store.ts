@@ -1,0 +1,347 @@
+/** The store without a file: maps in this process. For tests, scripts and as the reference for other stores. */
+
+import { CapstanError } from "./errors.ts";
+import type { Fact } from "./event.ts";
+import { LIMITS } from "./limits.ts";
+import type { Accepted, MailboxEntry } from "./op.ts";
+import { namedBlobs } from "./store.ts";
+import type {
+  Append,
+  NewMail,
+  NewSession,
+  OwnerState,
+  ReadFacts,
+  SessionFilter,
+  SessionSummary,
+  Snapshot,
+  Store,
+} from "./store.ts";
+
+/**
+ * One object may serve several engines: each stands for a process. Facts are kept as given and never copied or changed.
+ * `watch` calls back after every change, own ones too. `close` ends nothing, so that a later engine finds what is there.
+ */
+export interface MemoryStore extends Store {
+  /** Marks an owner dead, as if its process had been killed. */
+  kill(owner: string): void;
+}
+
+export function memoryStore(): MemoryStore {
+  const data: Data = { sessions: new Map(), keys: new Map(), blobs: new Map(), owners: new Map(), made: 0, beats: 0 };
+  const watchers = new Set<() => void>();
+  let telling = false;
+  const changed = (): void => {
+    if (telling || watchers.size === 0) return;
+    telling = true;
+    queueMicrotask(() => {
+      telling = false;
+      for (const tell of watchers) tell();
+    });
+  };
+  const changing = <T>(result: T): T => {
+    changed();
+    return result;
+  };
+  return {
+    id: "memory",
+    create: async (session) => changing(create(data, session)),
+    submit: async (mail) => changing(submit(data, mail)),
+    claim: async (sessionId, owner, replacing) => changing(claim(find(data, sessionId), owner, replacing)),
+    release: async (sessionId, epoch) => changing(release(data, sessionId, epoch)),
+    append: async (write) => changing(append(data, write)),
+    read: async (sessionId, options) => read(find(data, sessionId).facts, options),
+    snapshot: async (sessionId) => data.sessions.get(sessionId)?.snapshot,
+    mail: async (sessionId) => [...find(data, sessionId).unread.values()],
+    summary: async (sessionId) => summaryOf(data.sessions.get(sessionId)),
+    list: async (filter) => list(data, filter),
+    pending: async () => [...data.sessions.values()].filter((session) => isPending(session)).map(toPending),
+    fireTimers: async (now) => changing(fireTimers(data, now)),
+    register: async (owner) => void data.owners.set(owner, { beat: ++data.beats, alive: true }),
+    beat: async (owner) => void data.owners.set(owner, { alive: true, ...data.owners.get(owner), beat: ++data.beats }),
+    owners: async () => owners(data),
+    putBlob: async (hash, bytes) => putBlob(data, hash, bytes),
+    blob: async (hash) => data.blobs.get(hash)?.bytes.slice(),
+    remove: async (sessionId) => changing(remove(data, sessionId)),
+    moveKey: async (from, to) => changing(moveKey(data, from, to)),
+    watch(tell) {
+      const own = (): void => tell(); // the same function may watch twice
+      watchers.add(own);
+      return () => void watchers.delete(own);
+    },
+    close: async () => {},
+    kill(owner) {
+      data.owners.set(owner, { beat: data.owners.get(owner)?.beat ?? 0, alive: false });
+      changed();
+    },
+  };
+}
+
+type Data = {
+  readonly sessions: Map<string, Session>;
+  /** Session id by (tenant, key). */
+  readonly keys: Map<string, string>;
+  readonly blobs: Map<string, Blob>;
+  readonly owners: Map<string, { readonly beat: number; readonly alive: boolean }>;
+  made: number;
+  beats: number;
+};
+/** `unnamed`: how often it was put without having been named by a fact or mail since. */
+type Blob = { readonly bytes: Uint8Array; unnamed: number };
+type Session = {
+  readonly id: string;
+  readonly number: number;
+  readonly tenant: string | undefined;
+  key: string | undefined;
+  summary: SessionSummary;
+  owner: string | undefined;
+  epoch: number;
+  readonly facts: Fact[];
+  readonly factKeys: Set<string>;
+  readonly unread: Map<number, MailboxEntry>;
+  readonly received: Map<string, { readonly digest: string; readonly accepted: Accepted }>;
+  positions: number;
+  readonly timers: Map<string, number>;
+  snapshot: Snapshot | undefined;
+  readonly blobs: Set<string>;
+};
+
+function create(data: Data, made: NewSession): { readonly sessionId: string; readonly created: boolean } {
+  const { sessionId, key, tenant, facts } = made;
+  if (data.sessions.has(sessionId)) return { sessionId, created: false };
+  const holder = key === undefined ? undefined : data.keys.get(keyOf(tenant, key));
+  if (holder !== undefined) return { sessionId: holder, created: false };
+  const session: Session = {
+    id: sessionId,
+    number: ++data.made,
+    tenant,
+    key,
+    summary: made.summary,
+    owner: undefined,
+    epoch: 0,
+    facts: [],
+    factKeys: new Set(),
+    unread: new Map(),
+    received: new Map(),
+    positions: 0,
+    timers: new Map(),
+    snapshot: undefined,
+    blobs: new Set(),
+  };
+  checkFacts(session, facts);
+  addFacts(data, session, facts);
+  data.sessions.set(sessionId, session);
+  if (key !== undefined) data.keys.set(keyOf(tenant, key), sessionId);
+  return { sessionId, created: true };
+}
+
+function submit(data: Data, mail: NewMail): Accepted {
+  const session = find(data, mail.sessionId);
+  const known = session.received.get(mail.key);
+  if (known !== undefined) {
+    if (known.digest === mail.digest) return known.accepted;
+    throw new CapstanError("idempotency-conflict", `the key ${mail.key} was used for another request; use a new key`);
+  }
+  if (mail.ifIdle === true && (session.summary.status !== "idle" || hasInput(session))) {
+    throw new CapstanError("session-busy", `session ${session.id} is busy; wait for its run or queue the input`, {
+      retryable: true,
+    });
+  }
+  session.received.set(mail.key, { digest: mail.digest, accepted: mail.accepted });
+  post(session, { key: mail.key, actor: mail.actor, ...mail.body, position: ++session.positions });
+  nameBlobs(data, session, mail.body);
+  return mail.accepted;
+}
+
+function claim(session: Session, owner: string, replacing?: string): { epoch: number; head: number } | undefined {
+  if (session.owner !== undefined && session.owner !== owner && session.owner !== replacing) return undefined;
+  session.owner = owner;
+  session.epoch += 1;
+  return { epoch: session.epoch, head: session.facts.length };
+}
+
+function release(data: Data, sessionId: string, epoch: number): void {
+  const session = data.sessions.get(sessionId);
+  if (session?.epoch === epoch) session.owner = undefined;
+}
+
+function append(data: Data, write: Append): void {
+  const session = data.sessions.get(write.sessionId);
+  if (session === undefined || session.owner === undefined || session.epoch !== write.epoch) {
+    throw new CapstanError("lost-ownership", `session ${write.sessionId} is no longer held by this worker`);
+  }
+  checkFacts(session, write.facts);
+  for (const position of write.consumes ?? []) {
+    if (!session.unread.has(position)) throw conflict(session.id, `mail ${position} was consumed before`);
+  }
+  addFacts(data, session, write.facts);
+  for (const position of write.consumes ?? []) session.unread.delete(position);
+  for (const { name, at } of write.timers ?? []) {
+    if (at === undefined) session.timers.delete(name);
+    else session.timers.set(name, at);
+  }
+  if (write.summary !== undefined) session.summary = write.summary;
+  if (write.snapshot !== undefined) session.snapshot = write.snapshot;
+}
+
+function read(facts: readonly Fact[], options: ReadFacts): readonly Fact[] {
+  const { after, through = facts.length, limit = LIMITS.readPage, types } = options;
+  const start = Math.max(after, 0);
+  if (types === undefined) return facts.slice(start, Math.min(through, start + limit));
+  const found: Fact[] = [];
+  for (const fact of facts.slice(start, through)) {
+    if (found.length >= limit) break;
+    if (types.includes(fact.type)) found.push(fact);
+  }
+  return found;
+}
+
+function list(data: Data, filter: SessionFilter): readonly SessionSummary[] {
+  const { status, agent, key, tenant, parent, before, limit = Infinity } = filter;
+  const below = before === undefined ? Infinity : find(data, before).number;
+  const found: SessionSummary[] = [];
+  for (const session of [...data.sessions.values()].toReversed()) {
+    if (found.length >= limit) break;
+    const { summary } = session;
+    if (session.number >= below) continue;
+    if (status !== undefined && summary.status !== status) continue;
+    if (agent !== undefined && summary.agent !== agent) continue;
+    if (key !== undefined && session.key !== key) continue;
+    if (tenant !== undefined && session.tenant !== tenant) continue;
+    if (parent !== undefined && summary.parent !== parent) continue;
+    found.push(toSummary(session));
+  }
+  return found;
+}
+
+function fireTimers(data: Data, now: number): number | undefined {
+  const due: { readonly session: Session; readonly name: string; readonly at: number }[] = [];
+  let next: number | undefined;
+  for (const session of data.sessions.values()) {
+    for (const [name, at] of session.timers) {
+      if (at <= now) due.push({ session, name, at });
+      else next = Math.min(at, next ?? at);
+    }
+  }
+  for (const { session, name } of due.toSorted((a, b) => a.at - b.at)) {
+    session.timers.delete(name);
+    const position = ++session.positions;
+    const actor = { id: "timer", door: "store" };
+    post(session, { key: `timer/${name}/${position}`, actor, type: "timer", name, position });
+  }
+  return next;
+}
+
+function owners(data: Data): readonly OwnerState[] {
+  const found = new Map<string, OwnerState>();
+  for (const [owner, state] of data.owners) found.set(owner, { owner, ...state });
+  for (const { owner } of data.sessions.values()) {
+    if (owner !== undefined && !found.has(owner)) found.set(owner, { owner, beat: 0, alive: false });
+  }
+  return [...found.values()];
+}
+
+function putBlob(data: Data, hash: string, bytes: Uint8Array): void {
+  if (bytes.length > LIMITS.blobBytes) {
+    throw new CapstanError("blob-too-large", `a blob holds at most ${LIMITS.blobBytes} bytes, not ${bytes.length}`);
+  }
+  const known = data.blobs.get(hash);
+  if (known === undefined) data.blobs.set(hash, { bytes: bytes.slice(), unnamed: 1 });
+  else known.unnamed += 1;
+}
+
+function remove(data: Data, sessionId: string): void {
+  const session = data.sessions.get(sessionId);
+  if (session === undefined) return;
+  data.sessions.delete(sessionId);
+  if (session.key !== undefined) data.keys.delete(keyOf(session.tenant, session.key));
+  for (const hash of session.blobs) {
+    const named = data.sessions.values().some((other) => other.blobs.has(hash));
+    if (!named && data.blobs.get(hash)?.unnamed === 0) data.blobs.delete(hash);
+  }
+}
+
+function moveKey(data: Data, fromId: string, toId: string): void {
+  const from = find(data, fromId);
+  const to = find(data, toId);
+  const { key } = from;
+  if (key === undefined || from === to) return;
+  const holder = data.keys.get(keyOf(to.tenant, key));
+  if (holder !== undefined && holder !== fromId) throw conflict(toId, `its tenant has another session with the key`);
+  data.keys.delete(keyOf(from.tenant, key));
+  if (to.key !== undefined) data.keys.delete(keyOf(to.tenant, to.key));
+  data.keys.set(keyOf(to.tenant, key), toId);
+  from.key = undefined;
+  to.key = key;
+}
+
+function find(data: Data, sessionId: string): Session {
+  const session = data.sessions.get(sessionId);
+  if (session === undefined) throw new CapstanError("session-not-found", `there is no session ${sessionId}`);
+  return session;
+}
+
+function checkFacts(session: Session, facts: readonly Fact[]): void {
+  let seq = session.facts.length;
+  const keys = new Set<string>();
+  for (const fact of facts) {
+    seq += 1;
+    if (fact.seq !== seq) {
+      throw new CapstanError("lost-ownership", `session ${session.id} goes on at fact ${seq}, not at ${fact.seq}`);
+    }
+    if (session.factKeys.has(fact.key) || keys.has(fact.key)) throw conflict(session.id, `it has a fact ${fact.key}`);
+    keys.add(fact.key);
+  }
+}
+
+function addFacts(data: Data, session: Session, facts: readonly Fact[]): void {
+  for (const fact of facts) {
+    session.facts.push(fact);
+    session.factKeys.add(fact.key);
+    nameBlobs(data, session, fact);
+  }
+}
+
+function nameBlobs(data: Data, session: Session, body: object): void {
+  if (data.blobs.size === 0) return;
+  for (const hash of namedBlobs(JSON.stringify(body))) {
+    const blob = data.blobs.get(hash);
+    if (blob === undefined) continue;
+    blob.unnamed = Math.max(0, blob.unnamed - 1);
+    session.blobs.add(hash);
+  }
+}
+
+function post(session: Session, entry: MailboxEntry): void {
+  session.unread.set(entry.position, entry);
+}
+
+function hasInput(session: Session): boolean {
+  return session.unread.values().some((entry) => entry.type === "op" && entry.op.type === "send");
+}
+
+function isPending(session: Session): boolean {
+  const { status } = session.summary;
+  return session.unread.size > 0 || status === "running" || status === "waiting";
+}
+
+function toPending({ id, summary, owner }: Session): { sessionId: string; agent: string; owner?: string } {
+  return { sessionId: id, agent: summary.agent, ...(owner !== undefined && { owner }) };
+}
+
+function summaryOf(session: Session | undefined): SessionSummary | undefined {
+  return session && toSummary(session);
+}
+
+/** Head and key are the store's own: the holder's copy may be older. */
+function toSummary(session: Session): SessionSummary {
+  const { key: _, ...summary } = session.summary;
+  return { ...summary, ...(session.key !== undefined && { key: session.key }), head: session.facts.length };
+}
+
+function keyOf(tenant: string | undefined, key: string): string {
+  return JSON.stringify([tenant ?? null, key]);
+}
+
+function conflict(sessionId: string, why: string): CapstanError {
+  return new CapstanError("store-conflict", `session ${sessionId} refused the write: ${why}`);
+}

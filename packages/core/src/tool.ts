@@ -1,0 +1,165 @@
+/** What the model may do: `tool()` for one effect, `flowTool()` for several, a tool without a body for a client. */
+
+import { CapstanError } from "./errors.ts";
+import type { Metadata, Rerun, ToolKind } from "./event.ts";
+import { hashJson, type Json } from "./json.ts";
+import type { ToolOutput } from "./message.ts";
+import type { Actor, Answer, QuestionItem } from "./request.ts";
+import { type Schema, toJsonSchema } from "./schema.ts";
+import type { Need, Workspace } from "./workspace.ts";
+
+export type ToolProgress = {
+  readonly stream?: "stdout" | "stderr";
+  readonly chunk?: string;
+  readonly progress?: number;
+  readonly total?: number;
+  readonly message?: string;
+};
+
+export type ToolContext = {
+  readonly callId: string;
+  readonly runId: string;
+  /** 0 in a session without a parent. */
+  readonly depth: number;
+  /** 1 on the first try; higher when a crash made it run again. */
+  readonly attempt: number;
+  /** The same on every try of this call: hand it to the service that performs the effect. */
+  readonly idempotencyKey: string;
+  readonly signal: AbortSignal;
+  /** Throws `workspace-missing` when the session has none. */
+  readonly workspace: Workspace;
+  readonly session: { readonly id: string; readonly key?: string; readonly metadata: Metadata };
+  readonly actor: Actor;
+  /** Shown live, never stored. */
+  progress(update: ToolProgress): void;
+};
+
+/** A string, JSON, a ready `ToolOutput`, or nothing. */
+export type ToolResult = ToolOutput | Json | void;
+export type PermissionWord = "allow" | "ask" | "deny";
+export type Probe = "happened" | "did-not" | "unknown";
+
+export type StepContext = { readonly signal: AbortSignal; readonly idempotencyKey: string };
+export type StepPerform<T> = (context: StepContext) => Promise<T> | T;
+export type FlowContext = Omit<ToolContext, "attempt" | "idempotencyKey"> & {
+  /** One named effect. A finished step answers from the log after a restart. `rerun` defaults to `never`. */
+  step<T extends Json | void>(name: string, perform: StepPerform<T>): Promise<T>;
+  step<T extends Json | void>(name: string, options: { readonly rerun: Rerun }, perform: StepPerform<T>): Promise<T>;
+  /** Asks a person for permission to go on. */
+  ask(name: string, request: { readonly title: string; readonly detail?: string }): Promise<FlowAnswer>;
+  /** Asks a person 1 to 4 questions. */
+  question(name: string, questions: readonly QuestionItem[]): Promise<Extract<Answer, { type: "question" }>>;
+  /** Waits without holding a process; survives restarts. */
+  sleep(name: string, ms: number): Promise<void>;
+};
+export type FlowAnswer = { readonly allow: boolean; readonly reason?: string };
+
+type Common<Input> = {
+  readonly name: string;
+  readonly description: string;
+  readonly input: Schema<Input>;
+  readonly output?: Schema;
+  readonly kind?: ToolKind;
+  /** One line for the person who approves. */
+  readonly title?: (input: Input) => string;
+  readonly permission?: PermissionWord | ((input: Input) => PermissionWord);
+  /** What the call touches, for rules; without it the call touches `other`. */
+  readonly needs?: (input: Input) => readonly Need[];
+  /** May run beside other calls of the same turn although it is not `safe`. */
+  readonly parallel?: boolean;
+  /** Default `LIMITS.toolTimeoutMs`. */
+  readonly timeoutMs?: number;
+};
+export type ToolDefinition<Input> = Common<Input> & {
+  readonly rerun?: Rerun;
+  /** `false`: an interrupt waits for the end of the call. */
+  readonly interruptible?: boolean;
+  readonly execute?: (input: Input, context: ToolContext) => Promise<ToolResult> | ToolResult;
+  /** Asked after a crash between intent and result of a `never` call. Reads only. */
+  readonly probe?: (input: Input, context: ToolContext) => Promise<Probe> | Probe;
+};
+export type FlowToolDefinition<Input> = Common<Input> & {
+  readonly flow: (input: Input, context: FlowContext) => Promise<ToolResult> | ToolResult;
+};
+
+/** A finished definition. `body` says how it runs: one effect, a flow, or a result given from outside. */
+export type Tool = {
+  readonly name: string;
+  readonly description: string;
+  readonly kind: ToolKind;
+  readonly rerun: Rerun;
+  readonly parallel: boolean;
+  readonly interruptible: boolean;
+  readonly timeoutMs?: number;
+  /** Comes with Capstan: what writes, runs or fetches asks unless a rule allows it. */
+  readonly builtIn: boolean;
+  readonly inputSchema: Json;
+  /** Of name, description, input schema, rerun: approvals are bound to it. */
+  readonly hash: string;
+  readonly schema: Schema;
+  readonly outputSchema?: Schema;
+  readonly title: (input: never) => string;
+  readonly permission?: PermissionWord | ((input: never) => PermissionWord);
+  readonly needs: (input: never) => readonly Need[];
+  readonly body:
+    | { readonly type: "execute"; readonly execute: (input: never, context: ToolContext) => Promise<ToolResult> | ToolResult }
+    | { readonly type: "flow"; readonly flow: (input: never, context: FlowContext) => Promise<ToolResult> | ToolResult }
+    | { readonly type: "client" };
+  readonly probe?: (input: never, context: ToolContext) => Promise<Probe> | Probe;
+};
+
+/** Defines a tool of one effect; without `execute` its result is supplied from outside by `respond`. Throws `tool-invalid`. */
+export function tool<Input>(definition: ToolDefinition<Input>): Tool {
+  const { execute, probe } = definition;
+  return Object.freeze({
+    ...common(definition),
+    rerun: definition.rerun ?? "never",
+    interruptible: definition.interruptible ?? true,
+    body: execute === undefined ? { type: "client" as const } : { type: "execute" as const, execute },
+    ...(probe !== undefined && { probe }),
+  });
+}
+
+/** Defines a tool of several effects, each a named step of its own. Throws `tool-invalid`. */
+export function flowTool<Input>(definition: FlowToolDefinition<Input>): Tool {
+  return Object.freeze({
+    ...common(definition),
+    rerun: "safe" as const,
+    interruptible: true,
+    body: { type: "flow" as const, flow: definition.flow },
+  });
+}
+
+/** The same tool marked as coming with Capstan. */
+export function builtIn(definition: Tool): Tool {
+  return Object.freeze({ ...definition, builtIn: true });
+}
+
+const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
+
+function common<Input>(definition: Common<Input> & { readonly rerun?: Rerun }): Omit<Tool, "rerun" | "interruptible" | "body" | "probe"> {
+  const { name, description } = definition;
+  if (!NAME.test(name)) {
+    throw new CapstanError(
+      "tool-invalid",
+      `Tool name ${JSON.stringify(name)} is not usable: letters, digits, "_" and "-", a letter first, at most 64`,
+    );
+  }
+  if (description.trim() === "") throw new CapstanError("tool-invalid", `Tool ${name} needs a description`);
+  const inputSchema = toJsonSchema(definition.input, `Tool ${name}`);
+  return {
+    name,
+    description,
+    kind: definition.kind ?? "other",
+    parallel: definition.parallel ?? false,
+    builtIn: false,
+    inputSchema,
+    hash: hashJson({ name, description, inputSchema, rerun: definition.rerun ?? "never" }),
+    schema: definition.input,
+    title: definition.title ?? (() => name),
+    needs: definition.needs ?? (() => [{ type: "other" as const, what: name }]),
+    ...(definition.timeoutMs !== undefined && { timeoutMs: definition.timeoutMs }),
+    ...(definition.output !== undefined && { outputSchema: definition.output }),
+    ...(definition.permission !== undefined && { permission: definition.permission }),
+  };
+}

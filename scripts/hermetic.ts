@@ -1,0 +1,36 @@
+/** Gives a test run or an example its own home and no provider keys, so that results do not depend on the machine. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const FOREIGN = /^(ANTHROPIC|OPENAI|GEMINI|GOOGLE|OPENROUTER|CEREBRAS|OLLAMA|OTEL|CAPSTAN|XDG)_/;
+
+export interface HermeticEnv {
+  readonly env: Readonly<Record<string, string>>;
+  /** Removes the temporary home. */
+  readonly close: () => void;
+}
+
+/** The given environment without what it says about the user, with a temporary `HOME` and `CAPSTAN_HOME`. */
+export function hermeticEnv(from: NodeJS.ProcessEnv): HermeticEnv {
+  const home = mkdtempSync(join(tmpdir(), "capstan-home-"));
+  const env: Record<string, string> = {};
+  for (const [name, value] of Object.entries(from)) {
+    if (value !== undefined && !FOREIGN.test(name)) env[name] = value;
+  }
+  env["HOME"] = home;
+  env["USERPROFILE"] = home;
+  env["CAPSTAN_HOME"] = join(home, ".capstan");
+  return { env, close: () => rmSync(home, { recursive: true, force: true, maxRetries: 3 }) };
+}
+
+/** Vitest calls this once before it starts its workers, which inherit the environment. */
+export function setup(): () => void {
+  const { env, close } = hermeticEnv(process.env);
+  for (const name of Object.keys(process.env)) {
+    if (!(name in env)) Reflect.deleteProperty(process.env, name);
+  }
+  Object.assign(process.env, env);
+  return close;
+}
