@@ -14,7 +14,7 @@ export type Action =
   | { readonly type: "finish"; readonly reason: StopReason };
 
 /** Why a run must end before its work is done: read from the mailbox, so that this function reads no clock. */
-export type HaltReason = "interrupted" | "deadline";
+export type HaltReason = "interrupted" | "deadline" | "failed";
 
 export function decide(state: SessionState, halt?: HaltReason): Action {
   const { run } = state;

@@ -52,6 +52,7 @@ export const ERROR_CODES = [
   "rule-invalid",
   "run-failed",
   "run-not-found",
+  "run-waiting",
   "session-busy",
   "session-damaged",
   "session-exists",
@@ -105,7 +106,7 @@ export class CapstanError extends Error {
   /** Works across two copies of this package. Without codes: any `CapstanError`. */
   static is(error: unknown, ...codes: readonly ErrorCode[]): error is CapstanError {
     if (typeof error !== "object" || error === null || !(BRAND in error)) return false;
-    return codes.length === 0 || codes.includes((error as CapstanError).code); // the brand is set only by the constructor
+    return codes.length === 0 || codes.includes((error as unknown as CapstanError).code); // the brand is set only by the constructor
   }
 }
 

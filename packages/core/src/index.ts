@@ -1,6 +1,11 @@
 /** @capstan/core: messages, events, the loop and its ports. Every public name, and nothing else. */
 
+export { agent } from "./agent.ts";
+export type { Agent, AgentDefinition, AgentLimits, Instructions, Permission, PermissionMode, PermissionRules } from "./agent.ts";
 export { systemClock, sleep, type Clock } from "./clock.ts";
+export { conversation, CONVERSATION_FACTS, type Conversation } from "./conversation.ts";
+export { decide, type Action, type HaltReason } from "./decide.ts";
+export type { Definitions } from "./definitions.ts";
 export type { Drive, Engine, EventsOptions, WorkOptions } from "./engine.ts";
 export { CapstanError, ERROR_CODES, messageOf, toProblem, type ErrorCode, type ErrorOptions } from "./errors.ts";
 export { cursorOf, isLive } from "./event.ts";
@@ -27,10 +32,12 @@ export type {
   TurnReason,
   WorkspaceRef,
 } from "./event.ts";
+export { INTERRUPT_MARKER } from "./finish-run.ts";
 export { systemIds, type Ids } from "./ids.ts";
 export type { AppendOptions, Journal } from "./journal.ts";
 export { canonicalJson, hashJson, isArray, sha256, type Json } from "./json.ts";
 export { LIMITS } from "./limits.ts";
+export { memoryStore, type MemoryStore } from "./memory-store.ts";
 export { addUsage, NO_USAGE, text, textOf, textOutput } from "./message.ts";
 export type {
   Bytes,
@@ -50,6 +57,23 @@ export type {
 } from "./message.ts";
 export type { Model, ModelCapabilities, ModelEvent, ModelRequest, ModelSettings, ToolSpec } from "./model.ts";
 export type { Accepted, MailBody, MailboxEntry, Op, OpOf } from "./op.ts";
+export { evaluate, parseRule, ruleFor } from "./permission.ts";
+export type { CallFacts, Policy, Rule, Verdict } from "./permission.ts";
+export { plugin } from "./plugin.ts";
+export type {
+  HookContext,
+  HookedCall,
+  InputContext,
+  InputNext,
+  InputOutcome,
+  ModelNext,
+  Plugin,
+  PluginDefinition,
+  PrepareChange,
+  ToolHookContext,
+  ToolNext,
+} from "./plugin.ts";
+export { redactor, type Redactor } from "./redact.ts";
 export type {
   Actor,
   Answer,
@@ -60,6 +84,14 @@ export type {
   RequestBody,
 } from "./request.ts";
 export { check, jsonSchema, toJsonSchema, type Checked, type Schema } from "./schema.ts";
+export { drive } from "./run.ts";
+export { failure, type Run, type RunResult } from "./run-handle.ts";
+export { openRuntime } from "./runtime.ts";
+export type { OpenSession, Runtime, RuntimeHost, RuntimeOptions } from "./runtime.ts";
+export type { SendOptions, Session, SessionView } from "./session.ts";
+export { initialState, reduce, STATE_VERSION, statusOf } from "./state.ts";
+export type { CallState, QueuedInput, RunState, SessionState, TurnState } from "./state.ts";
+export { storeEngine, type StoreEngineOptions } from "./store-engine.ts";
 export { firstSummary, namedBlobs } from "./store.ts";
 export type {
   Append,

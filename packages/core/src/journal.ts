@@ -14,10 +14,12 @@ export interface Journal {
   readonly attemptId: string;
   /** The hold is lost or the engine closes: stop, write nothing. */
   readonly signal: AbortSignal;
+  /** The process wants to close: finish what is in flight, begin nothing new. */
+  readonly draining: AbortSignal;
   /** Facts after `after` (default all), oldest first; with `types` only those. */
   read(options?: { readonly after?: number; readonly types?: readonly FactBody["type"][] }): AsyncIterable<Fact>;
   snapshot(): Promise<Snapshot | undefined>;
-  /** Returns the stored facts; a known key of the running run returns what is stored under it. */
+  /** Returns the stored facts; a known key of this hold returns what is stored under it. */
   append(facts: readonly NewFact[], options?: AppendOptions): Promise<readonly Fact[]>;
   /** Names the place where an effect runs: a plain call locally, a run block with one attempt on an engine. */
   step<T extends Json | void>(key: string, perform: (signal: AbortSignal) => Promise<T>): Promise<T>;

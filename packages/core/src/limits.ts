@@ -1,21 +1,18 @@
 /** Every limit of the core as a constant, with its unit in its name. Each has a test in limits.test.ts. */
 
-const KB = 1024;
-const MB = 1024 * KB;
-
 export const LIMITS = {
   /** Model calls of one run unless the agent says otherwise. */
   turnsPerRun: 50,
   /** How long a waiting run keeps its hold before it parks. */
   parkAfterMs: 60_000,
   /** Open requests expire into deny or decline. */
-  requestTtlMs: 7 * 24 * 60 * 60 * 1000,
+  requestTtlMs: 604_800_000,
   /** Time a tool has to end after its signal, before its result is ignored. */
   interruptGraceMs: 500,
   /** Time one hook has, not counting what it awaits through `next`. */
   hookTimeoutMs: 10_000,
   /** One tool call unless the tool or the agent says otherwise. */
-  toolTimeoutMs: 10 * 60_000,
+  toolTimeoutMs: 600_000,
   /** Model attempts of one turn, the first included. */
   modelAttempts: 5,
   /** Waiting between the attempts of one turn, all together. */
@@ -24,18 +21,18 @@ export const LIMITS = {
   modelRetryBaseMs: 500,
   modelRetryMaxMs: 8_000,
   /** Bytes of a file part that stay in the fact; larger ones become blobs. */
-  inlineBytes: 32 * KB,
-  blobBytes: 64 * MB,
+  inlineBytes: 32_768,
+  blobBytes: 67_108_864,
   /** JSON text of one fact. */
-  factBytes: 16 * MB,
+  factBytes: 16_777_216,
   /** Text of one input. */
-  inputBytes: 8 * MB,
+  inputBytes: 8_388_608,
   /** Text of one tool result that the model sees. */
-  toolOutputBytes: 256 * KB,
+  toolOutputBytes: 262_144,
   /** Events one subscriber may have waiting before its live events are dropped and facts are read from the store. */
   subscriberEvents: 4_096,
   /** Live text kept for late subscribers, per session. */
-  liveBufferBytes: MB,
+  liveBufferBytes: 1_048_576,
   /** Facts between two snapshots of a session's state. */
   snapshotFacts: 128,
   /** A process that holds sessions shows a sign of life this often. */

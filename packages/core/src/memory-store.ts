@@ -7,6 +7,7 @@ import type { Accepted, MailboxEntry } from "./op.ts";
 import { namedBlobs } from "./store.ts";
 import type {
   Append,
+  Claim,
   NewMail,
   NewSession,
   OwnerState,
@@ -27,42 +28,38 @@ export interface MemoryStore extends Store {
 }
 
 export function memoryStore(): MemoryStore {
-  const data: Data = { sessions: new Map(), keys: new Map(), blobs: new Map(), owners: new Map(), made: 0, beats: 0 };
   const watchers = new Set<() => void>();
   let telling = false;
   const changed = (): void => {
     if (telling || watchers.size === 0) return;
     telling = true;
-    queueMicrotask(() => {
+    setImmediate(() => {
       telling = false;
       for (const tell of watchers) tell();
     });
   };
-  const changing = <T>(result: T): T => {
-    changed();
-    return result;
-  };
+  const data = emptyData(changed);
   return {
     id: "memory",
-    create: async (session) => changing(create(data, session)),
-    submit: async (mail) => changing(submit(data, mail)),
-    claim: async (sessionId, owner, replacing) => changing(claim(find(data, sessionId), owner, replacing)),
-    release: async (sessionId, epoch) => changing(release(data, sessionId, epoch)),
-    append: async (write) => changing(append(data, write)),
+    create: async (session) => create(data, session),
+    submit: async (mail) => submit(data, mail),
+    claim: async (sessionId, owner, replacing) => claim(data, sessionId, owner, replacing),
+    release: async (sessionId, epoch) => release(data, sessionId, epoch),
+    append: async (write) => append(data, write),
     read: async (sessionId, options) => read(find(data, sessionId).facts, options),
     snapshot: async (sessionId) => data.sessions.get(sessionId)?.snapshot,
     mail: async (sessionId) => [...find(data, sessionId).unread.values()],
     summary: async (sessionId) => summaryOf(data.sessions.get(sessionId)),
     list: async (filter) => list(data, filter),
     pending: async () => [...data.sessions.values()].filter((session) => isPending(session)).map(toPending),
-    fireTimers: async (now) => changing(fireTimers(data, now)),
+    fireTimers: async (now) => fireTimers(data, now),
     register: async (owner) => void data.owners.set(owner, { beat: ++data.beats, alive: true }),
     beat: async (owner) => void data.owners.set(owner, { alive: true, ...data.owners.get(owner), beat: ++data.beats }),
     owners: async () => owners(data),
     putBlob: async (hash, bytes) => putBlob(data, hash, bytes),
     blob: async (hash) => data.blobs.get(hash)?.bytes.slice(),
-    remove: async (sessionId) => changing(remove(data, sessionId)),
-    moveKey: async (from, to) => changing(moveKey(data, from, to)),
+    remove: async (sessionId) => remove(data, sessionId),
+    moveKey: async (from, to) => moveKey(data, from, to),
     watch(tell) {
       const own = (): void => tell(); // the same function may watch twice
       watchers.add(own);
@@ -77,6 +74,8 @@ export function memoryStore(): MemoryStore {
 }
 
 type Data = {
+  /** To be called after each change, and only then: watchers look at the store when they hear of one. */
+  readonly changed: () => void;
   readonly sessions: Map<string, Session>;
   /** Session id by (tenant, key). */
   readonly keys: Map<string, string>;
@@ -90,7 +89,7 @@ type Blob = { readonly bytes: Uint8Array; unnamed: number };
 type Session = {
   readonly id: string;
   readonly number: number;
-  readonly tenant: string | undefined;
+  readonly tenant: string;
   key: string | undefined;
   summary: SessionSummary;
   owner: string | undefined;
@@ -105,8 +104,13 @@ type Session = {
   readonly blobs: Set<string>;
 };
 
+function emptyData(changed: () => void): Data {
+  const maps = { sessions: new Map(), keys: new Map(), blobs: new Map(), owners: new Map() };
+  return { changed, ...maps, made: 0, beats: 0 };
+}
+
 function create(data: Data, made: NewSession): { readonly sessionId: string; readonly created: boolean } {
-  const { sessionId, key, tenant, facts } = made;
+  const { sessionId, key, tenant = "", facts } = made;
   if (data.sessions.has(sessionId)) return { sessionId, created: false };
   const holder = key === undefined ? undefined : data.keys.get(keyOf(tenant, key));
   if (holder !== undefined) return { sessionId: holder, created: false };
@@ -131,6 +135,7 @@ function create(data: Data, made: NewSession): { readonly sessionId: string; rea
   addFacts(data, session, facts);
   data.sessions.set(sessionId, session);
   if (key !== undefined) data.keys.set(keyOf(tenant, key), sessionId);
+  data.changed();
   return { sessionId, created: true };
 }
 
@@ -149,19 +154,24 @@ function submit(data: Data, mail: NewMail): Accepted {
   session.received.set(mail.key, { digest: mail.digest, accepted: mail.accepted });
   post(session, { key: mail.key, actor: mail.actor, ...mail.body, position: ++session.positions });
   nameBlobs(data, session, mail.body);
+  data.changed();
   return mail.accepted;
 }
 
-function claim(session: Session, owner: string, replacing?: string): { epoch: number; head: number } | undefined {
+function claim(data: Data, sessionId: string, owner: string, replacing?: string): Claim | undefined {
+  const session = find(data, sessionId);
   if (session.owner !== undefined && session.owner !== owner && session.owner !== replacing) return undefined;
   session.owner = owner;
   session.epoch += 1;
+  data.changed();
   return { epoch: session.epoch, head: session.facts.length };
 }
 
 function release(data: Data, sessionId: string, epoch: number): void {
   const session = data.sessions.get(sessionId);
-  if (session?.epoch === epoch) session.owner = undefined;
+  if (session?.owner === undefined || session.epoch !== epoch) return;
+  session.owner = undefined;
+  data.changed();
 }
 
 function append(data: Data, write: Append): void {
@@ -181,6 +191,7 @@ function append(data: Data, write: Append): void {
   }
   if (write.summary !== undefined) session.summary = write.summary;
   if (write.snapshot !== undefined) session.snapshot = write.snapshot;
+  data.changed();
 }
 
 function read(facts: readonly Fact[], options: ReadFacts): readonly Fact[] {
@@ -228,6 +239,7 @@ function fireTimers(data: Data, now: number): number | undefined {
     const actor = { id: "timer", door: "store" };
     post(session, { key: `timer/${name}/${position}`, actor, type: "timer", name, position });
   }
+  if (due.length > 0) data.changed();
   return next;
 }
 
@@ -258,6 +270,7 @@ function remove(data: Data, sessionId: string): void {
     const named = data.sessions.values().some((other) => other.blobs.has(hash));
     if (!named && data.blobs.get(hash)?.unnamed === 0) data.blobs.delete(hash);
   }
+  data.changed();
 }
 
 function moveKey(data: Data, fromId: string, toId: string): void {
@@ -272,6 +285,7 @@ function moveKey(data: Data, fromId: string, toId: string): void {
   data.keys.set(keyOf(to.tenant, key), toId);
   from.key = undefined;
   to.key = key;
+  data.changed();
 }
 
 function find(data: Data, sessionId: string): Session {
@@ -320,8 +334,7 @@ function hasInput(session: Session): boolean {
 }
 
 function isPending(session: Session): boolean {
-  const { status } = session.summary;
-  return session.unread.size > 0 || status === "running" || status === "waiting";
+  return session.unread.size > 0 || session.summary.status === "running";
 }
 
 function toPending({ id, summary, owner }: Session): { sessionId: string; agent: string; owner?: string } {
@@ -338,8 +351,8 @@ function toSummary(session: Session): SessionSummary {
   return { ...summary, ...(session.key !== undefined && { key: session.key }), head: session.facts.length };
 }
 
-function keyOf(tenant: string | undefined, key: string): string {
-  return JSON.stringify([tenant ?? null, key]);
+function keyOf(tenant: string, key: string): string {
+  return JSON.stringify([tenant, key]);
 }
 
 function conflict(sessionId: string, why: string): CapstanError {

@@ -44,8 +44,13 @@ export type Op =
   | { readonly type: "remove"; readonly sessionId: string };
 export type OpOf<Type extends Op["type"]> = Extract<Op, { readonly type: Type }>;
 
-/** `runId` is the run that a `send` starts. */
-export type Accepted = { readonly sessionId: string; readonly inputId?: string; readonly runId?: string };
+/** `runId` is the run that a `send` starts; all its facts come after the session's fact `after`. */
+export type Accepted = {
+  readonly sessionId: string;
+  readonly inputId?: string;
+  readonly runId?: string;
+  readonly after?: number;
+};
 
 /** One entry of a session's mailbox. `accepted` holds the ids minted when it was submitted. */
 export type MailboxEntry = {

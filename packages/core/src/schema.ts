@@ -10,11 +10,12 @@ export type Schema<Output = unknown> = {
     readonly vendor: string;
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
-    readonly jsonSchema?: JsonSchemaSource;
+    readonly jsonSchema?: JsonSchemaSource | undefined;
   };
 };
+/** A method, not a property: libraries name their targets more narrowly. */
 type JsonSchemaSource = {
-  readonly input: (options: { readonly target: string; readonly libraryOptions?: object }) => object;
+  input(options: { readonly target: string; readonly libraryOptions?: { [name: string]: unknown } | undefined }): object;
 };
 type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }

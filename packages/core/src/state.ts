@@ -155,13 +155,13 @@ function change(state: SessionState, fact: Fact): Change {
     case "message.added":
       return addedMessage(state, fact);
     case "tool.started":
-      return inCall(state, fact.callId, (call) => ({ ...call, status: "started", intent: fact, attempts: call.attempts + 1 }));
+      return startedCall(state, fact);
     case "tool.finished":
       return finishedCall(state, fact);
     case "step.started":
       return inRun(state, (run) => ({ ...run, stepIntents: { ...run.stepIntents, [fact.name]: fact.attemptId } }));
     case "step.finished":
-      return inRun(state, (run) => ({ ...run, steps: { ...run.steps, [fact.name]: fact.value } }));
+      return inRun(state, (run) => ({ ...resumed(run, fact.at), steps: { ...run.steps, [fact.name]: fact.value } }));
     case "request.opened":
       return openedRequest(state, fact);
     case "request.resolved":
@@ -183,10 +183,12 @@ function inRun(state: SessionState, next: (run: RunState) => RunState): Change {
   return state.run === undefined ? {} : { run: next(state.run) };
 }
 
-function inCall(state: SessionState, callId: string, next: (call: CallState) => CallState): Change {
+function startedCall(state: SessionState, fact: FactOf<"tool.started">): Change {
   return inRun(state, (run) => ({
-    ...run,
-    calls: run.calls.map((call) => (call.part.callId === callId ? next(call) : call)),
+    ...resumed(run, fact.at),
+    calls: run.calls.map((call) =>
+      call.part.callId === fact.callId ? { ...call, status: "started", intent: fact, attempts: call.attempts + 1 } : call,
+    ),
   }));
 }
 
@@ -291,7 +293,7 @@ function addedMessage(state: SessionState, fact: FactOf<"message.added">): Chang
 
 function finishedCall(state: SessionState, fact: FactOf<"tool.finished">): Change {
   return inRun(state, (run) => ({
-    ...run,
+    ...resumed(run, fact.at),
     calls: run.calls.map((call) => (call.part.callId === fact.callId ? { ...call, status: "finished" } : call)),
     unsyncedEffects:
       run.unsyncedEffects ||

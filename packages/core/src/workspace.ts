@@ -16,7 +16,7 @@ export interface Workspace {
   /** Replaces or creates a file in one step (a reader sees the old or the new bytes). Throws `file-changed` when `expected` does not hold. */
   write(path: string, bytes: Uint8Array, options?: WriteOptions): Promise<FileInfo>;
   /** Entries of a folder, sorted by name. */
-  list(path: string, options?: { readonly signal?: AbortSignal }): Promise<readonly FileInfo[]>;
+  list(path: string, options?: ListOptions): Promise<readonly FileInfo[]>;
   /** Runs a program by argument vector in its own process group. Ends when it and everything it started has ended or was killed. */
   run(argv: readonly string[], options: RunOptions): Promise<RunOutcome>;
   close(): Promise<void>;
@@ -29,12 +29,21 @@ export type FileInfo = {
   readonly size: number;
   readonly modifiedAt: number;
 };
-export type ReadOptions = { readonly maxBytes?: number; readonly truncate?: boolean; readonly signal?: AbortSignal };
+export type ReadOptions = {
+  readonly maxBytes?: number;
+  readonly truncate?: boolean;
+  /** Throws `path-invalid` when the name is not the real path (a link, another case): what was permitted by name is what is touched. */
+  readonly exact?: boolean;
+  readonly signal?: AbortSignal;
+};
+export type ListOptions = { readonly exact?: boolean; readonly signal?: AbortSignal };
 /** `hash` is the SHA-256 of the bytes returned. */
 export type FileContent = FileInfo & { readonly bytes: Uint8Array; readonly hash: string };
 export type WriteOptions = {
   /** SHA-256 the file must have now; `null`: it must not exist. */
   readonly expected?: string | null;
+  /** As in `ReadOptions`. */
+  readonly exact?: boolean;
   readonly signal?: AbortSignal;
 };
 export type RunOptions = {
@@ -58,6 +67,8 @@ export type RunOutcome = {
   readonly stderr: string;
   readonly truncated: boolean;
   readonly durationMs: number;
+  /** Processes that still ran when the program had ended, and were ended; absent when there were none. */
+  readonly leftover?: number;
 };
 
 /** What a call touches; permission rules match this and the tool's name. */

@@ -1,3 +1,3 @@
 /** @capstan/core/testing: what a user's tests of agents, tools, stores and models need. Free of any test runner. */
 
-export {};
+export { storeContract, type ContractCase, type StoreFixture } from "./store-contract.ts";

@@ -1,0 +1,239 @@
+/** One session's events to any number of readers, each with a bounded queue. Facts can always be read again from the store. */
+
+import { CapstanError } from "./errors.ts";
+import { type Cursor, type Envelope, type Fact, isLive, type Live, type LiveBody } from "./event.ts";
+import { LIMITS } from "./limits.ts";
+
+/** Reads stored facts after a `seq`, one page, oldest first. Empty at the end of the log. */
+export type ReadPage = (after: number) => Promise<readonly Fact[]>;
+
+type OpenBlock = { readonly started: Live; delta: Live | undefined };
+
+/** What one session's readers share. Publishing costs nothing when nobody reads, but for the open blocks that late readers need. */
+export class Channel {
+  readonly sessionId: string;
+  readonly agent: string;
+  readonly #readers = new Set<Reader>();
+  readonly #blocks = new Map<string, OpenBlock>();
+  #bufferedChars = 0;
+
+  constructor(sessionId: string, agent: string) {
+    this.sessionId = sessionId;
+    this.agent = agent;
+  }
+
+  get watched(): boolean {
+    return this.#readers.size > 0;
+  }
+
+  publishFacts(facts: readonly Fact[]): void {
+    for (const fact of facts) {
+      if (fact.type === "turn.finished" || fact.type === "run.finished") this.#forget();
+      this.#push(fact);
+    }
+  }
+
+  publishLive(events: readonly Live[]): void {
+    for (const event of events) {
+      this.#keep(event);
+      this.#push(event);
+    }
+  }
+
+  /** Somebody else wrote: readers look into the store. */
+  poke(): void {
+    for (const reader of this.#readers) reader.poke();
+  }
+
+  end(): void {
+    for (const reader of this.#readers) reader.end();
+  }
+
+  /** Facts after `after.seq`, then what comes, with one merged delta for each block that is open. */
+  subscribe(after: Position, read: ReadPage): AsyncIterableIterator<Envelope> & { end(): void } {
+    const reader = new Reader(this, after, read, () => this.#readers.delete(reader));
+    this.#readers.add(reader);
+    return reader;
+  }
+
+  wrap(event: Fact | Live): Envelope {
+    return { sessionId: this.sessionId, agent: this.agent, event };
+  }
+
+  /** Events that bring a late reader up to what is on the screen now. */
+  openBlocks(): readonly Live[] {
+    const events = [...this.#blocks.values()].flatMap(({ started, delta }) => (delta === undefined ? [started] : [started, delta]));
+    return events.toSorted((left, right) => left.seq - right.seq || left.eph - right.eph);
+  }
+
+  #push(event: Fact | Live): void {
+    if (this.#readers.size === 0) return;
+    const envelope = this.wrap(event);
+    for (const reader of this.#readers) reader.push(envelope);
+  }
+
+  #keep(event: Live): void {
+    if (event.type === "block.started") this.#blocks.set(event.blockId, { started: event, delta: undefined });
+    else if (event.type === "turn.reset") this.#forget();
+    else if (isDelta(event)) {
+      const block = this.#blocks.get(event.blockId);
+      if (block === undefined || this.#bufferedChars > LIMITS.liveBufferBytes) return;
+      this.#bufferedChars += event.delta.length;
+      block.delta = { ...event, offset: 0, delta: (block.delta === undefined ? "" : textOf(block.delta)) + event.delta };
+    }
+  }
+
+  #forget(): void {
+    if (this.#blocks.size === 0) return;
+    this.#blocks.clear();
+    this.#bufferedChars = 0;
+  }
+}
+
+type Delta = Extract<Live, { readonly delta: string }>;
+
+function isDelta(event: Live | LiveBody): event is Delta {
+  return "delta" in event;
+}
+function textOf(event: Live): string {
+  return isDelta(event) ? event.delta : "";
+}
+
+export type Position = { readonly seq: number; readonly eph: number };
+
+/** Throws `cursor-invalid` for what is no cursor or lies beyond the head. */
+export function parseCursor(cursor: Cursor | undefined, head: number): Position {
+  if (cursor === undefined) return { seq: 0, eph: 0 };
+  if (cursor === "end") return { seq: head, eph: 0 };
+  const match = /^(0|[1-9]\d{0,14})(?:\.([1-9]\d{0,14}))?$/.exec(cursor);
+  const seq = Number(match?.[1]);
+  if (match === null || seq > head) {
+    throw new CapstanError("cursor-invalid", `Cursor ${JSON.stringify(cursor)} names no event of this session (its head is ${head}); start from the beginning or from "end"`);
+  }
+  return { seq, eph: Number(match[2] ?? 0) };
+}
+
+class Reader implements AsyncIterableIterator<Envelope> {
+  readonly #channel: Channel;
+  readonly #read: ReadPage;
+  readonly #left: () => void;
+  /** Everything up to here was delivered. */
+  #at: Position;
+  /** Read from the store or rebuilt from open blocks: comes before what was pushed. */
+  #page: readonly Envelope[] = [];
+  #nextOfPage = 0;
+  #pushed: Envelope[] = [];
+  #nextPushed = 0;
+  /** The store may hold facts that this reader has not seen. */
+  #stale = true;
+  #ended = false;
+  #arrived: (() => void) | undefined;
+
+  constructor(channel: Channel, after: Position, read: ReadPage, left: () => void) {
+    this.#channel = channel;
+    this.#at = after;
+    this.#read = read;
+    this.#left = left;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<Envelope>> {
+    const value = this.#take();
+    return value === undefined ? this.#wait() : Promise.resolve({ value, done: false });
+  }
+
+  return(): Promise<IteratorResult<Envelope>> {
+    this.end();
+    return Promise.resolve({ value: undefined, done: true });
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#left();
+    this.#arrived?.();
+  }
+
+  poke(): void {
+    this.#stale = true;
+    this.#arrived?.();
+  }
+
+  push(envelope: Envelope): void {
+    this.#pushed.push(envelope);
+    if (this.#pushed.length - this.#nextPushed > LIMITS.subscriberEvents) {
+      // too slow: what waits is given up, facts come again from the store, open blocks as one delta each
+      this.#pushed = [];
+      this.#nextPushed = 0;
+      this.#stale = true;
+    }
+    this.#arrived?.();
+  }
+
+  async #wait(): Promise<IteratorResult<Envelope>> {
+    for (;;) {
+      const value = this.#take();
+      if (value !== undefined) return { value, done: false };
+      if (this.#ended) return { value: undefined, done: true };
+      if (this.#stale) await this.#refill();
+      else await new Promise<void>((resolve) => (this.#arrived = resolve));
+      this.#arrived = undefined;
+    }
+  }
+
+  async #refill(): Promise<void> {
+    this.#stale = false;
+    const facts = await this.#read(this.#at.seq);
+    const { seq, eph } = this.#at;
+    const events = facts.length > 0 ? facts : this.#channel.openBlocks().filter((event) => event.seq > seq || event.eph > eph);
+    this.#page = events.map((event) => this.#channel.wrap(event));
+    this.#nextOfPage = 0;
+    if (facts.length > 0) this.#stale = true; // there may be another page
+  }
+
+  /** The next event to deliver; `undefined` when there is none, or when facts are missing before it. */
+  #take(): Envelope | undefined {
+    while (this.#nextOfPage < this.#page.length) {
+      const envelope = this.#page[this.#nextOfPage++] as Envelope; // within bounds
+      if (this.#advance(envelope.event)) return envelope;
+    }
+    while (!this.#stale && this.#nextPushed < this.#pushed.length) {
+      const envelope = this.#pushed[this.#nextPushed] as Envelope; // within bounds
+      const { event } = envelope;
+      const isNext = isLive(event) ? event.seq <= this.#at.seq : event.seq <= this.#at.seq + 1;
+      if (!isNext) {
+        this.#stale = true;
+        return undefined;
+      }
+      this.#dropPushed();
+      if (this.#advance(event)) return envelope;
+    }
+    return undefined;
+  }
+
+  /** Moves the cursor; false for what was delivered before. */
+  #advance(event: Fact | Live): boolean {
+    const { seq, eph } = this.#at;
+    if (isLive(event)) {
+      if (event.seq < seq || (event.seq === seq && event.eph <= eph)) return false;
+      this.#at = { seq, eph: event.eph };
+      return true;
+    }
+    if (event.seq <= seq) return false;
+    this.#at = { seq: event.seq, eph: 0 };
+    return true;
+  }
+
+  #dropPushed(): void {
+    this.#nextPushed += 1;
+    if (this.#nextPushed === this.#pushed.length) {
+      this.#pushed = [];
+      this.#nextPushed = 0;
+    } else if (this.#nextPushed > 256 && this.#nextPushed * 2 > this.#pushed.length) {
+      this.#pushed = this.#pushed.slice(this.#nextPushed);
+      this.#nextPushed = 0;
+    }
+  }
+}

@@ -1,0 +1,138 @@
+/** One turn's model call: build the request, stream it, retry what may be retried, and append what came of it. */
+
+import type { NewFact, Problem, TurnReason } from "./event.ts";
+import { cachePlan } from "./cache-plan.ts";
+import { INTERRUPT_MARKER } from "./finish-run.ts";
+import type { Hold } from "./hold.ts";
+import { runPrepareHooks, withModelHooks } from "./hooks.ts";
+import type { Json } from "./json.ts";
+import { type Message, NO_USAGE, type Part, type Usage } from "./message.ts";
+import type { Model, ModelRequest, ModelSettings } from "./model.ts";
+import { changedPrefix, storedPrefix } from "./prefix.ts";
+import { retryDelay } from "./retry.ts";
+import { sleep } from "./clock.ts";
+import { keepBytes } from "./blobs.ts";
+import { readTurn, type TurnResult } from "./read-turn.ts";
+
+type Turn = { readonly turn: number; readonly attempt: number };
+
+/** Ends with `turn.finished` in the log, unless the hold is lost. Finished calls are never asked again. */
+export async function callModel(hold: Hold, { turn, attempt }: Turn): Promise<void> {
+  const { clock } = hold.definitions;
+  const model = await hold.definitions.model(hold.agent, hold.state.run?.overrides?.model ?? hold.state.model);
+  const built = await buildRequest(hold, turn, model);
+  if (attempt > 1) hold.live([reset({ turn, attempt }, { code: "model-cut", message: "the process that asked was lost", retryable: true }, 0)]);
+  let spentMs = 0;
+  for (let tries = attempt; ; tries++) {
+    await startTurn(hold, { turn, attempt: tries }, model, built.prefixHash);
+    const result = await attemptTurn(hold, { turn, attempt: tries }, model, built.request);
+    if (result.problem === undefined || hold.halted.aborted) return finishTurn(hold, turn, model, result);
+    const delayMs = retryDelay(tries, result.problem, result.retryAfterMs, spentMs);
+    if (delayMs === undefined) return finishTurn(hold, turn, model, result);
+    hold.live([reset({ turn, attempt: tries + 1 }, result.problem, delayMs)]);
+    spentMs += delayMs;
+    try {
+      await sleep(clock, delayMs, AbortSignal.any([hold.halted, hold.journal.signal]));
+    } catch (error) {
+      if (!hold.halted.aborted) throw error;
+      return finishTurn(hold, turn, model, { ...result, parts: [], reason: "interrupted" });
+    }
+  }
+}
+
+function reset({ turn, attempt }: Turn, error: Problem, delayMs: number): { type: "turn.reset"; turn: number; attempt: number; error: Problem; delayMs: number } {
+  return { type: "turn.reset", turn, attempt, error, delayMs };
+}
+
+/** The intent of the call. Synced when effects of the last turn are not yet on disk: the model must not build on what could be lost. */
+async function startTurn(hold: Hold, { turn, attempt }: Turn, model: Model, prefixHash: string): Promise<void> {
+  const { run } = hold.state;
+  const runId = run?.id ?? "";
+  const fact: NewFact = { type: "turn.started", key: `${runId}/turn/${turn}/started/${attempt}`, runId, turn, attempt, model: model.id, prefixHash };
+  await hold.append([fact], { sync: run?.unsyncedEffects === true });
+}
+
+type Built = { readonly request: ModelRequest; readonly prefixHash: string };
+
+async function buildRequest(hold: Hold, turn: number, model: Model): Promise<Built> {
+  const { agent, state, journal } = hold;
+  const stored = await storedPrefix(hold);
+  const { messages } = await hold.conversation();
+  const settings: ModelSettings = { ...agent.settings, ...(state.run?.overrides?.settings as ModelSettings | undefined) }; // parsed when the input was accepted
+  const base: ModelRequest = {
+    system: stored.system,
+    tools: stored.tools,
+    messages,
+    settings,
+    cache: model.capabilities.cacheMarkers === true ? cachePlan(messages, messages.findLastIndex(({ role }) => role === "assistant") - 1) : [],
+    sessionId: state.sessionId,
+    signal: journal.signal,
+    blob: (hash) => journal.blob(hash),
+  };
+  const changes = await runPrepareHooks(hold, turn, base);
+  if (changes.length === 0) return { request: base, prefixHash: stored.hash };
+  const tail: Part[] = changes.flatMap((change) => change.tail ?? []);
+  const causes = changes.flatMap((change) => change.breaksPrefix ?? []);
+  const system = [stored.system, ...changes.flatMap((change) => change.system ?? [])].join("\n\n");
+  const tools = [...stored.tools, ...changes.flatMap((change) => change.tools ?? [])];
+  const prefix = causes.length === 0 ? stored : await changedPrefix(hold, system, tools, causes.join("; "));
+  const shown: readonly Message[] = tail.length === 0 ? messages : [...messages, { id: `${state.run?.id}/tail/${turn}`, role: "user", parts: tail }];
+  const merged = Object.assign({}, settings, ...changes.map((change) => change.settings ?? {})) as ModelSettings; // later plugins win
+  return { request: { ...base, system: prefix.system, tools: prefix.tools, messages: shown, settings: merged }, prefixHash: prefix.hash };
+}
+
+/** One try. What went wrong is in the result; only a lost hold throws. */
+async function attemptTurn(hold: Hold, { turn, attempt }: Turn, model: Model, request: ModelRequest): Promise<TurnResult> {
+  const runId = hold.state.run?.id ?? "";
+  const key = `${runId}/turn/${turn}/${attempt}`;
+  const stored = await hold.journal.step(key, async (signal) => {
+    const asked = { ...request, signal: AbortSignal.any([signal, hold.halted]) };
+    const stream = withModelHooks(hold, (changed) => model.stream(changed));
+    const result = await readTurn(hold, { turn, attempt, runId }, stream(asked));
+    hold.journal.signal.throwIfAborted();
+    return result as unknown as Json; // a TurnResult is plain data
+  });
+  return stored as unknown as TurnResult; // written in the line above
+}
+
+/** Message and end of the turn in one append: a finished call is known with all that it said. */
+async function finishTurn(hold: Hold, turn: number, model: Model, result: TurnResult): Promise<void> {
+  const { state } = hold;
+  const runId = state.run?.id ?? "";
+  const reason = hold.halted.aborted && result.reason !== "tool-calls" && result.reason !== "stop" ? "interrupted" : result.reason;
+  const parts = await keepBytes(hold.journal, toHistory(hold, runId, turn, reason, result.parts));
+  const { labels } = await hold.conversation();
+  const messageId = `${runId}/turn/${turn}/message`;
+  const message: Message = { id: messageId, role: "assistant", parts, ...(labels.length > 0 && { labels }) };
+  const finished: NewFact = {
+    type: "turn.finished",
+    key: `${runId}/turn/${turn}/finished`,
+    runId,
+    turn,
+    reason: reason === "tool-calls" && !parts.some((part) => part.type === "tool-call") ? "stop" : reason,
+    ...(result.rawReason !== undefined && { rawReason: result.rawReason }),
+    model: result.model ?? model.id,
+    ...(result.responseId !== undefined && { responseId: result.responseId }),
+    usage: result.usage,
+    ...(result.firstDeltaMs !== undefined && { firstDeltaMs: result.firstDeltaMs }),
+    ...(result.problem !== undefined && { error: result.problem }),
+  };
+  const added: NewFact[] = parts.length === 0 ? [] : [{ type: "message.added", key: messageId, runId, message, turn }];
+  await hold.append([...added, finished]);
+  showUsage(hold, model, result.usage);
+}
+
+/** What of the answer the conversation keeps: calls only when the model ended by asking for them, an unfinished thought never. */
+function toHistory(hold: Hold, runId: string, turn: number, reason: TurnReason, parts: readonly Part[]): readonly Part[] {
+  const marked = reason === "interrupted" && hold.halt?.reason === "interrupted";
+  const kept = reason === "tool-calls" ? parts : parts.filter((part) => part.type !== "tool-call" || part.by === "provider");
+  let index = 0;
+  const named = kept.map((part): Part => (part.type === "tool-call" ? { ...part, callId: `${runId}/${turn}/${index++}` } : part));
+  return marked ? [...named, { type: "text", text: INTERRUPT_MARKER }] : named;
+}
+
+function showUsage(hold: Hold, model: Model, usage: Usage): void {
+  if (usage === NO_USAGE) return;
+  const contextTokens = usage.inputTokens + (usage.cacheReadTokens ?? 0) + (usage.cacheWriteTokens ?? 0) + usage.outputTokens;
+  hold.live([{ type: "usage.updated", contextTokens, contextSize: model.capabilities.contextTokens ?? 0, session: hold.state.usage }]);
+}

@@ -1,0 +1,29 @@
+/** What the loop needs to know beside the log: agents by name, models, workspaces, rules, the clock. One per runtime. */
+
+import type { Agent, Permission } from "./agent.ts";
+import type { Clock } from "./clock.ts";
+import type { WorkspaceRef } from "./event.ts";
+import type { Ids } from "./ids.ts";
+import type { Model } from "./model.ts";
+import type { Plugin } from "./plugin.ts";
+import type { Redactor } from "./redact.ts";
+import type { Answer, OpenRequest } from "./request.ts";
+import type { Workspace } from "./workspace.ts";
+
+export interface Definitions {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly redactor: Redactor;
+  /** Throws `agent-unknown`: the session then stays parked. */
+  agent(name: string): Agent<unknown>;
+  /** The model of an agent, or the named one. Throws `model-unknown`. */
+  model(agent: Agent<unknown>, name?: string): Promise<Model>;
+  /** Throws `workspace-missing`. */
+  workspace(ref: WorkspaceRef): Promise<Workspace>;
+  /** Rules of every agent of this runtime: the global tier. */
+  readonly permission: Permission;
+  /** Plugins of every agent of this runtime, outside the agent's own. */
+  readonly plugins: readonly Plugin[];
+  /** Answers requests in this process; without it they stay open for any door. */
+  readonly onRequest?: (request: OpenRequest, options: { readonly signal: AbortSignal }) => Promise<Answer | undefined>;
+}

@@ -1,0 +1,97 @@
+/** The one end of a run: `run.finished`, with everything that was still open closed in the same append. */
+
+import type { NewFact, Problem, StopReason, ToolStatus } from "./event.ts";
+import type { HaltReason } from "./decide.ts";
+import type { Hold } from "./hold.ts";
+import { runStopHooks } from "./hooks.ts";
+import { expiryAnswer } from "./mail.ts";
+import { type Message, textOutput } from "./message.ts";
+import type { CallState, RunState } from "./state.ts";
+
+/** What the model reads where a person stopped it. */
+export const INTERRUPT_MARKER = "<system>User interrupted this message</system>";
+
+/** Asks the `stop` hooks first when the model thinks that it is done: they may have one more thing to say. */
+export async function finish(hold: Hold, reason: StopReason): Promise<void> {
+  const { run } = hold.state;
+  if (run !== undefined && reason === "end-turn" && !run.settled) {
+    const said = await runStopHooks(hold);
+    if (said.length > 0) {
+      const message: Message = {
+        id: `${run.id}/stop/${run.turns}`,
+        role: "user",
+        parts: said.map((text) => ({ type: "text", text })),
+      };
+      await hold.append([{ type: "message.added", key: message.id, runId: run.id, message }]);
+      return;
+    }
+  }
+  await finishRun(hold, reason, run?.turn?.error);
+}
+
+/** Ends the run for a reason from outside, once every call that runs has come to its end. */
+export async function haltRun(hold: Hold, reason: HaltReason): Promise<void> {
+  await Promise.all(hold.running.values());
+  const { run } = hold.state;
+  if (run === undefined) return;
+  const marked = run.turn?.reason === "interrupted";
+  const marker: NewFact[] = reason === "interrupted" && !marked ? [markerFact(run)] : [];
+  const end: StopReason = reason === "failed" ? "error" : reason;
+  await finishRun(hold, end, hold.halt?.problem, marker);
+}
+
+export async function finishRun(hold: Hold, reason: StopReason, error?: Problem, last: readonly NewFact[] = []): Promise<void> {
+  const { state, halt } = hold;
+  const { run } = state;
+  if (run === undefined) return;
+  const runId = run.id;
+  const open = Object.values(state.requests);
+  const closed = open.map(({ requestId, body }): NewFact => {
+    const by = { id: "interrupt" } as const;
+    return { type: "request.resolved", key: `request/${requestId}/resolved`, runId, requestId, answer: expiryAnswer(body), by };
+  });
+  const calls = run.calls.filter((call) => call.status !== "finished").map((call) => interruptedCall(runId, call));
+  const finished: NewFact = {
+    type: "run.finished",
+    key: `${runId}/finished`,
+    runId,
+    reason,
+    usage: run.usage,
+    turns: run.turns,
+    ...(error !== undefined && { error }),
+  };
+  const timers = [
+    ...open.map(({ requestId }) => ({ name: `expiry/${requestId}`, at: undefined })),
+    ...(run.limits.wallMs === undefined ? [] : [{ name: `deadline/${runId}`, at: undefined }]),
+  ];
+  await hold.append([...closed, ...calls, ...last, finished], { sync: true, consumes: halt?.positions ?? [], timers });
+}
+
+function markerFact(run: RunState): NewFact {
+  const message: Message = {
+    id: `${run.id}/interrupted`,
+    role: "assistant",
+    parts: [{ type: "text", text: INTERRUPT_MARKER }],
+  };
+  return { type: "message.added", key: message.id, runId: run.id, message };
+}
+
+/** A call that did not come to its end: not started, or started before a crash and never settled. */
+function interruptedCall(runId: string, { part, status, intent }: CallState): NewFact {
+  const doubtful = status === "started" && intent !== undefined && !intent.flow && intent.rerun !== "safe";
+  const outcome: ToolStatus = doubtful ? "unknown" : "cancelled";
+  const said = doubtful
+    ? "Interrupted. The call had started and its outcome is unknown: it may have happened, or may yet happen. Check before any repeat."
+    : "Interrupted";
+  const { callId, name } = part;
+  return {
+    type: "tool.finished",
+    key: `call/${callId}/finished`,
+    runId,
+    callId,
+    name,
+    status: outcome,
+    output: textOutput(said, { isError: true }),
+    durationMs: 0,
+  };
+}

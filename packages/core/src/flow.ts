@@ -1,0 +1,111 @@
+/** Running a flow tool: code whose every effect is a named step, run again from its top after a restart. */
+
+import { CapstanError } from "./errors.ts";
+import type { Rerun } from "./event.ts";
+import type { Hold } from "./hold.ts";
+import { hashJson, type Json } from "./json.ts";
+import { effectiveMode } from "./policy.ts";
+import type { ToolCallPart } from "./message.ts";
+import { toolContext } from "./perform-tool.ts";
+import type { Answer, QuestionItem } from "./request.ts";
+import { ask, waitFor } from "./requests.ts";
+import { performStep, uniqueNames } from "./steps.ts";
+import type { FlowAnswer, FlowContext, StepPerform, Tool, ToolResult } from "./tool.ts";
+
+/** Performs the flow. It rejects when the run is halted; in a hold that parked it never settles. */
+export async function runFlow(hold: Hold, tool: Tool, part: ToolCallPart, checked: unknown): Promise<ToolResult> {
+  const { body } = tool;
+  if (body.type !== "flow") throw new Error(`${tool.name} is not a flow`);
+  const signal = AbortSignal.any([hold.journal.signal, hold.halted]);
+  const base = await toolContext(hold, part, { attempt: 1, idempotencyKey: "", checked }, signal);
+  const { attempt: _attempt, idempotencyKey: _key, ...shared } = base;
+  const flow = new Flow(hold, tool, part, signal);
+  const context: FlowContext = Object.defineProperties(
+    {
+      step: flow.step.bind(flow) as FlowContext["step"], // one implementation of both overloads
+      ask: (name: string, request: { readonly title: string; readonly detail?: string }) => flow.ask(name, request),
+      question: (name: string, questions: readonly QuestionItem[]) => flow.question(name, questions),
+      sleep: (name: string, ms: number) => flow.sleep(name, ms),
+    },
+    Object.getOwnPropertyDescriptors(shared), // keeps `workspace` a getter
+  ) as FlowContext; // the four methods and the shared members make it whole
+  const result = await body.flow(structuredClone(checked) as never, context); // fits the tool's own schema
+  flow.finish(tool.name);
+  return result;
+}
+
+class Flow {
+  readonly #hold: Hold;
+  readonly #part: ToolCallPart;
+  readonly #callId: string;
+  readonly #toolHash: string;
+  readonly #signal: AbortSignal;
+  readonly #unique: (name: string) => void;
+  /** Steps that the log holds and this run of the flow has not asked for yet. */
+  readonly #recorded: Set<string>;
+
+  constructor(hold: Hold, tool: Tool, part: ToolCallPart, signal: AbortSignal) {
+    this.#hold = hold;
+    this.#part = part;
+    this.#toolHash = tool.hash;
+    this.#callId = part.callId;
+    this.#signal = signal;
+    this.#unique = uniqueNames(`Flow ${part.name}`);
+    const prefix = `call/${part.callId}/step/`;
+    const names = Object.keys(hold.state.run?.steps ?? {}).filter((name) => name.startsWith(prefix) && !name.endsWith("/slept"));
+    this.#recorded = new Set(names);
+  }
+
+  async step(name: string, ...rest: [StepPerform<Json | void>] | [{ readonly rerun: Rerun }, StepPerform<Json | void>]): Promise<Json> {
+    const [options, perform] = rest.length === 1 ? [{ rerun: "never" as const }, rest[0]] : rest;
+    return performStep(this.#hold, { name: this.#take(name), rerun: options.rerun, signal: this.#signal, callId: this.#callId }, perform);
+  }
+
+  async ask(name: string, { title, detail }: { readonly title: string; readonly detail?: string }): Promise<FlowAnswer> {
+    this.#unique(name);
+    const { name: tool, input } = this.#part;
+    if (effectiveMode(this.#hold.state) === "never-ask") return { allow: false, reason: "nobody can be asked" };
+    const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, {
+      type: "permission",
+      callId: this.#callId,
+      tool,
+      input,
+      title,
+      ...(detail !== undefined && { reason: detail }),
+      binding: { inputHash: hashJson({ input, title, detail: detail ?? null }), toolHash: this.#toolHash },
+      remember: [],
+    });
+    if (answer.type !== "permission") throw new Error("a permission request was answered with another type"); // `fits` refuses that
+    return { allow: answer.allow, ...(answer.reason !== undefined && { reason: answer.reason }) };
+  }
+
+  async question(name: string, questions: readonly QuestionItem[]): Promise<Extract<Answer, { type: "question" }>> {
+    this.#unique(name);
+    const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, { type: "question", callId: this.#callId, questions });
+    if (answer.type !== "question") throw new Error("a question was answered with another type"); // `fits` refuses that
+    return answer;
+  }
+
+  async sleep(name: string, ms: number): Promise<void> {
+    const key = this.#take(name);
+    const { clock } = this.#hold.definitions;
+    const until = await performStep(this.#hold, { name: key, rerun: "safe", signal: this.#signal }, () => clock.now() + ms);
+    const awake = (): true | undefined => (this.#hold.state.run?.steps[`${key}/slept`] === undefined ? undefined : true);
+    if (awake() === true) return;
+    await this.#hold.append([], { timers: [{ name: `sleep/${key}`, at: Number(until) }] });
+    await waitFor(this.#hold, this.#callId, `sleep/${key}`, awake);
+  }
+
+  /** Finished steps that the code did not ask for mean that it changed since: going on would repeat or lose effects. */
+  finish(tool: string): void {
+    if (this.#recorded.size === 0) return;
+    throw new CapstanError("flow-diverged", `Flow ${tool} did not ask for its recorded steps ${[...this.#recorded].join(", ")}; its code changed while it ran`);
+  }
+
+  #take(name: string): string {
+    this.#unique(name);
+    const key = `call/${this.#callId}/step/${name}`;
+    this.#recorded.delete(key);
+    return key;
+  }
+}

@@ -1,0 +1,190 @@
+/** Running the hooks of plugins: in list order, the first outermost, each with a time limit and a stated failure. */
+
+import { CapstanError, messageOf } from "./errors.ts";
+import type { Hold } from "./hold.ts";
+import type { Json } from "./json.ts";
+import { LIMITS } from "./limits.ts";
+import { type Message, type ToolOutput, textOutput } from "./message.ts";
+import type { ModelRequest } from "./model.ts";
+import type { HookContext, HookedCall, InputOutcome, ModelNext, Plugin, PrepareChange, ToolNext } from "./plugin.ts";
+import { performStep, uniqueNames } from "./steps.ts";
+
+/** Results that are refusals: told apart from errors by identity. */
+const refusals = new WeakSet<ToolOutput>();
+
+export function isRefusal(output: ToolOutput): boolean {
+  return refusals.has(output);
+}
+export function refusal(reason: string): ToolOutput {
+  const output = textOutput(reason, { isError: true });
+  refusals.add(output);
+  return output;
+}
+
+export async function runInputHooks(hold: Hold, message: Message): Promise<InputOutcome> {
+  const run = (index: number, current: Message): Promise<InputOutcome> => {
+    const [position, hook] = nextWith(hold.plugins, "input", index);
+    if (hook === undefined) return Promise.resolve({ type: "accept", message: current });
+    return bounded(hold, hook.plugin, "input", async (signal, pause) => {
+      const context = {
+        ...hookContext(hold, hook.plugin, `input/${message.id}`, signal),
+        answer: (text: string): InputOutcome => ({ type: "answer", text }),
+        refuse: (reason: string): InputOutcome => ({ type: "refuse", reason }),
+      };
+      return hook.call(current, context, (changed) => pause(run(position + 1, changed)));
+    });
+  };
+  return run(0, message);
+}
+
+/** Later plugins see what earlier ones changed. */
+export async function runPrepareHooks(hold: Hold, turn: number, request: ModelRequest): Promise<readonly PrepareChange[]> {
+  const changes: PrepareChange[] = [];
+  for (const plugin of hold.plugins) {
+    if (plugin.prepare === undefined) continue;
+    const change = await bounded(hold, plugin, "prepare", async (signal) =>
+      plugin.prepare?.(request, hookContext(hold, plugin, `prepare/${turn}`, signal)),
+    );
+    if (change === undefined) continue;
+    if ((change.system !== undefined || change.tools !== undefined) && change.breaksPrefix === undefined) {
+      throw new CapstanError("plugin-invalid", `Plugin ${plugin.name} changed system text or tools without saying why: set breaksPrefix`);
+    }
+    changes.push(change);
+  }
+  return changes;
+}
+
+/** The model call wrapped by all `model` hooks. */
+export function withModelHooks(hold: Hold, call: ModelNext): ModelNext {
+  return hold.plugins.reduceRight<ModelNext>((next, plugin) => {
+    if (plugin.model === undefined) return next;
+    return (request) => plugin.model?.(request, { own: hold.own(plugin) }, next) ?? next(request);
+  }, call);
+}
+
+export function hasToolHooks(plugins: readonly Plugin[]): boolean {
+  return plugins.some((plugin) => plugin.tool !== undefined);
+}
+
+/**
+ * The call through all `tool` hooks, `perform` innermost. A hook that fails before `next` refuses the call; one that
+ * fails after it keeps the result that `perform` gave.
+ */
+export async function runToolHooks(hold: Hold, call: HookedCall, perform: ToolNext): Promise<ToolOutput> {
+  const run = (index: number, current: HookedCall): Promise<ToolOutput> => {
+    const [position, hook] = nextWith(hold.plugins, "tool", index);
+    if (hook === undefined) return perform(current);
+    let inner: ToolOutput | undefined;
+    const attempt = bounded(hold, hook.plugin, "tool", async (signal, pause) => {
+      const context = {
+        ...hookContext(hold, hook.plugin, `call/${call.callId}`, signal),
+        answer: (text: string, options?: { readonly isError?: boolean }): ToolOutput => textOutput(text, options),
+        deny: refusal,
+      };
+      return hook.call(current, context, async (changed) => (inner = await pause(run(position + 1, changed))));
+    });
+    return attempt.catch((error: unknown) => {
+      if (hold.halted.aborted || hold.journal.signal.aborted || !CapstanError.is(error, "hook-failed")) throw error;
+      hold.notice("warning", "hook-failed", messageOf(error));
+      return inner ?? refusal(`Refused: ${messageOf(error)}`);
+    });
+  };
+  return run(0, call);
+}
+
+/** What `stop` hooks want said before the run may end. Their failures are notices. */
+export async function runStopHooks(hold: Hold): Promise<readonly string[]> {
+  const said: string[] = [];
+  const { state } = hold;
+  for (const plugin of hold.plugins) {
+    if (plugin.stop === undefined) continue;
+    try {
+      const more = await bounded(hold, plugin, "stop", async (signal) =>
+        plugin.stop?.(state, hookContext(hold, plugin, `stop/${state.run?.turns ?? 0}`, signal)),
+      );
+      if (typeof more === "string") said.push(more);
+    } catch (error) {
+      if (!CapstanError.is(error, "hook-failed")) throw error;
+      hold.notice("warning", "hook-failed", messageOf(error));
+    }
+  }
+  return said;
+}
+
+type Found<Name extends "input" | "tool"> = { readonly plugin: Plugin; readonly call: NonNullable<Plugin[Name]> };
+
+function nextWith<Name extends "input" | "tool">(plugins: readonly Plugin[], name: Name, from: number): readonly [number, Found<Name> | undefined] {
+  for (let index = from; index < plugins.length; index++) {
+    const plugin = plugins[index];
+    const hook = plugin?.[name];
+    if (plugin !== undefined && hook !== undefined) return [index, { plugin, call: hook.bind(plugin) as NonNullable<Plugin[Name]> }]; // bind loses the union
+  }
+  return [plugins.length, undefined];
+}
+
+function hookContext(hold: Hold, plugin: Plugin, scope: string, signal: AbortSignal): HookContext {
+  const unique = uniqueNames(`Plugin ${plugin.name}`);
+  const runId = hold.state.run?.id ?? "";
+  const prefix = `${runId}/${scope}/${plugin.name}`;
+  let records = 0;
+  return {
+    own: hold.own(plugin),
+    state: hold.state,
+    sessionId: hold.state.sessionId,
+    runId,
+    signal,
+    step: async <T extends Json | void>(name: string, perform: Parameters<HookContext["step"]>[1]): Promise<T> => {
+      unique(name);
+      return (await performStep(hold, { name: `${prefix}/${name}`, rerun: "keyed", signal }, perform)) as T; // what perform returned, as JSON
+    },
+    record: async (data) => {
+      records += 1;
+      const name = `${prefix}/data/${records}`;
+      if (hold.state.run?.steps[name] !== undefined) return; // recorded before a crash
+      await hold.append([
+        { type: "data", key: name, runId, name: `plugin/${plugin.name}`, data },
+        { type: "step.finished", key: `${name}/finished`, runId, name, value: null },
+      ]);
+    },
+    notice: (title, detail) => hold.notice("info", plugin.name, title, detail),
+  };
+}
+
+type Pause = <T>(inner: Promise<T>) => Promise<T>;
+
+/** Runs a hook with its time limit; what it awaits through `pause` does not count. Failures become `hook-failed`. */
+async function bounded<T>(hold: Hold, plugin: Plugin, hook: string, run: (signal: AbortSignal, pause: Pause) => Promise<T>): Promise<T> {
+  const { clock } = hold.definitions;
+  const timeout = new AbortController();
+  const passed: unknown[] = [];
+  let expire: (error: unknown) => void = () => undefined;
+  const expired = new Promise<never>((_resolve, reject) => (expire = reject));
+  expired.catch(() => undefined); // nobody waits for it when the hook was in time
+  const arm = (): (() => void) =>
+    clock.after(LIMITS.hookTimeoutMs, () => {
+      const error = new CapstanError("hook-failed", `Hook ${hook} of plugin ${plugin.name} took longer than ${LIMITS.hookTimeoutMs} ms`);
+      timeout.abort(error);
+      expire(error);
+    });
+  let cancel = arm();
+  const pause: Pause = async (inner) => {
+    cancel();
+    try {
+      return await inner;
+    } catch (error) {
+      passed.push(error); // not the hook's own failure
+      throw error;
+    } finally {
+      cancel = arm();
+    }
+  };
+  try {
+    const signal = AbortSignal.any([timeout.signal, hold.halted, hold.journal.signal]);
+    return await Promise.race([run(signal, pause), expired]);
+  } catch (error) {
+    if (passed.includes(error) || CapstanError.is(error) || hold.halted.aborted || hold.journal.signal.aborted) throw error;
+    throw new CapstanError("hook-failed", `Hook ${hook} of plugin ${plugin.name} failed: ${messageOf(error)}`, { cause: error });
+  } finally {
+    cancel();
+  }
+}

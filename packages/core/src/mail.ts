@@ -1,0 +1,161 @@
+/** The mailbox of a held session: each entry becomes facts at once, also in mid-turn. Only this file reads it. */
+
+import type { NewFact } from "./event.ts";
+import type { HaltReason } from "./decide.ts";
+import type { Hold } from "./hold.ts";
+import type { MailboxEntry, OpOf } from "./op.ts";
+import type { Actor, Answer, OpenRequest, RequestBody } from "./request.ts";
+import type { RunState, SessionState } from "./state.ts";
+
+export type Reply = {
+  readonly facts: readonly NewFact[];
+  /** End the active run; the entry is consumed by its `run.finished`. */
+  readonly halt?: HaltReason;
+  /** End the active run once the facts are stored. */
+  readonly interrupts?: boolean;
+  readonly timers?: readonly { readonly name: string; readonly at: number | undefined }[];
+};
+
+/** Moves entries into the log until the hold ends. `busy` is true while one is being moved. */
+export function readMail(hold: Hold): { readonly busy: () => boolean; readonly ended: Promise<void> } {
+  let busy = false;
+  const pump = async (): Promise<void> => {
+    for (;;) {
+      const entry = await hold.journal.next();
+      busy = true;
+      const reply = replyTo(hold.state, entry, hold.definitions.clock.now());
+      if (reply.halt !== undefined) hold.requestHalt(reply.halt, { position: entry.position });
+      else await hold.append(reply.facts, { consumes: [entry.position], timers: reply.timers ?? [] });
+      if (reply.interrupts === true) hold.requestHalt("interrupted");
+      busy = false;
+    }
+  };
+  return { busy: () => busy, ended: pump() };
+}
+
+/** What an entry means for the session as it is now. Pure. Late and foreign entries answer with nothing. */
+export function replyTo(state: SessionState, entry: MailboxEntry, now: number): Reply {
+  switch (entry.type) {
+    case "op":
+      return replyToOp(state, entry, now);
+    case "timer":
+      return replyToTimer(state, entry.name, now);
+    case "child-finished":
+      return { facts: [] }; // the wake-up is what it is for
+    default:
+      return entry satisfies never;
+  }
+}
+
+type OpEntry = Extract<MailboxEntry, { type: "op" }>;
+
+function replyToOp(state: SessionState, entry: OpEntry, now: number): Reply {
+  const { op, actor, accepted } = entry;
+  switch (op.type) {
+    case "send":
+      return acceptInput(state, op, actor, accepted.inputId ?? entry.key, accepted.runId ?? entry.key);
+    case "withdraw": {
+      const waits = state.queue.some((input) => input.inputId === op.inputId && input.inputId !== state.run?.inputId);
+      if (!waits) return { facts: [] };
+      return { facts: [{ type: "input.withdrawn", key: `input/${op.inputId}/withdrawn`, inputId: op.inputId, actor }] };
+    }
+    case "respond":
+      return resolve(state, op, actor, now);
+    case "interrupt": {
+      const meant = state.run !== undefined && (op.runId === undefined || op.runId === state.run.id);
+      return meant ? { facts: [], halt: "interrupted" } : { facts: [] };
+    }
+    case "update": {
+      const { type: _type, sessionId: _sessionId, ...change } = op;
+      return { facts: [{ type: "session.updated", key: `mail/${entry.position}`, ...change, actor }] };
+    }
+    case "open":
+    case "fork":
+    case "remove":
+      return { facts: [] }; // done by the engine; never in a mailbox
+    default:
+      return op satisfies never;
+  }
+}
+
+function acceptInput(state: SessionState, op: OpOf<"send">, actor: Actor, inputId: string, runId: string): Reply {
+  const fact: NewFact = {
+    type: "input.accepted",
+    key: `input/${inputId}`,
+    runId,
+    inputId,
+    parts: op.parts,
+    ifBusy: op.ifBusy,
+    ...(op.overrides !== undefined && { overrides: op.overrides }),
+    actor,
+  };
+  return { facts: [fact], interrupts: op.ifBusy === "interrupt" && state.run !== undefined };
+}
+
+/** The answer is checked again here: what was open when it was sent may be closed now. */
+function resolve(state: SessionState, op: OpOf<"respond">, actor: Actor, now: number): Reply {
+  const request = state.requests[op.requestId];
+  if (request === undefined || request.expiresAt <= now || !fits(request.body, op.answer)) return { facts: [] };
+  return resolution(state, request, op.answer, actor);
+}
+
+function resolution(state: SessionState, request: OpenRequest, answer: Answer, by: Actor | { readonly id: "expiry" }): Reply {
+  const { requestId } = request;
+  const runId = state.run?.id;
+  const fact: NewFact = {
+    type: "request.resolved",
+    key: `request/${requestId}/resolved`,
+    ...(runId !== undefined && { runId }),
+    requestId,
+    answer,
+    by,
+  };
+  return { facts: [fact], timers: [{ name: `expiry/${requestId}`, at: undefined }] };
+}
+
+/** Whether an answer is of the kind its request asks for. */
+export function fits(request: RequestBody, answer: Answer): boolean {
+  if (answer.type !== request.type) return false;
+  if (answer.type !== "permission" || request.type !== "permission" || answer.remember === undefined) return true;
+  return request.remember.includes(answer.remember);
+}
+
+function replyToTimer(state: SessionState, name: string, now: number): Reply {
+  const [kind, ...rest] = name.split("/");
+  const subject = rest.join("/");
+  if (kind === "expiry") {
+    const request = state.requests[subject];
+    return request === undefined ? { facts: [] } : resolution(state, request, expiryAnswer(request.body), { id: "expiry" });
+  }
+  if (kind === "deadline") return state.run?.id === subject ? replyToDeadline(state.run, name, now) : { facts: [] };
+  if (kind === "sleep" && state.run !== undefined) {
+    return { facts: [{ type: "step.finished", key: `${subject}/slept`, runId: state.run.id, name: `${subject}/slept`, value: null }] };
+  }
+  return { facts: [] };
+}
+
+/** Deadlines count time outside suspension: a timer that fires too early for that is set again. */
+function replyToDeadline(run: RunState, name: string, now: number): Reply {
+  const asleep = run.suspendedMs + (run.suspendedAt === undefined ? 0 : now - run.suspendedAt);
+  const leftMs = (run.limits.wallMs ?? 0) - (now - run.startedAt - asleep);
+  return leftMs > 0 ? { facts: [], timers: [{ name, at: now + leftMs }] } : { facts: [], halt: "deadline" };
+}
+
+/** What an unanswered request becomes: always the careful choice. */
+export function expiryAnswer(request: RequestBody): Answer {
+  switch (request.type) {
+    case "permission":
+    case "plan":
+      return { type: request.type, allow: false, reason: "nobody answered in time" };
+    case "question":
+      return { type: "question", answers: {} };
+    case "form":
+      return { type: "form", decline: true };
+    case "client-tool":
+      return { type: "client-tool", output: { content: [{ type: "text", text: "No result was supplied in time." }], isError: true } };
+    case "doubt":
+      return { type: "doubt", outcome: "skip" };
+    default:
+      return request satisfies never;
+  }
+}

@@ -1,0 +1,126 @@
+/** The effect itself: a tool's own code under its deadline and the interrupt, and its probe after a crash. */
+
+import { CapstanError, messageOf } from "./errors.ts";
+import type { Hold } from "./hold.ts";
+import { LIMITS } from "./limits.ts";
+import { type ToolCallPart, textOutput } from "./message.ts";
+import type { CallEnd } from "./run-call.ts";
+import type { Probe, Tool, ToolContext, ToolProgress, ToolResult } from "./tool.ts";
+import { toOutput } from "./tool-output.ts";
+import type { Workspace } from "./workspace.ts";
+
+export type Granted = { readonly attempt: number; readonly idempotencyKey: string; readonly checked: unknown };
+
+/** Runs the tool to an end that can be recorded. Throws a `CapstanError` of the tool, which ends the run. */
+export async function performTool(hold: Hold, tool: Tool, part: ToolCallPart, granted: Granted, held: AbortSignal): Promise<CallEnd> {
+  const { body } = tool;
+  if (body.type !== "execute") throw new Error(`${tool.name} has no body to perform`);
+  const limit = deadline(hold, tool);
+  const stop = tool.interruptible ? AbortSignal.any([held, hold.halted, limit.signal]) : AbortSignal.any([held, limit.signal]);
+  const context = await toolContext(hold, part, granted, stop);
+  // a copy: what the tool does to its arguments must not reach the log or a later try
+  const execution = Promise.resolve().then(() => body.execute(structuredClone(granted.checked) as never, context)); // fits the tool's own schema
+  try {
+    const result = await endedOrIgnored(hold, execution, stop);
+    if (result === IGNORED) return stopped(hold, limit.signal, tool, false);
+    return await ended(tool, result);
+  } catch (error) {
+    if (stop.aborted) return stopped(hold, limit.signal, tool, true);
+    if (CapstanError.is(error)) throw error;
+    return { status: "error", output: textOutput(messageOf(error), { isError: true }) };
+  } finally {
+    limit.cancel();
+  }
+}
+
+async function ended(tool: Tool, result: ToolResult): Promise<CallEnd> {
+  const output = await toOutput(tool, result);
+  return { status: output.isError === true ? "error" : "ok", output };
+}
+
+const IGNORED = Symbol("ignored");
+
+/** After its signal a tool has a short time to end; then its result is ignored. */
+async function endedOrIgnored(hold: Hold, execution: Promise<ToolResult>, stop: AbortSignal): Promise<ToolResult | typeof IGNORED> {
+  let cancel = (): void => undefined;
+  const given = new Promise<typeof IGNORED>((resolve) => {
+    const arm = (): void => {
+      cancel = hold.definitions.clock.after(LIMITS.interruptGraceMs, () => resolve(IGNORED));
+    };
+    if (stop.aborted) arm();
+    else stop.addEventListener("abort", arm, { once: true });
+  });
+  try {
+    return await Promise.race([execution, given]);
+  } finally {
+    cancel();
+    execution.catch(() => undefined); // an ignored tool may still fail; nobody listens
+  }
+}
+
+/** The end of a call that was told to stop. One that did not obey has an outcome that nobody knows. */
+function stopped(hold: Hold, limit: AbortSignal, tool: Tool, obeyed: boolean): CallEnd {
+  const timedOut = limit.aborted && !hold.halted.aborted;
+  const doubt = obeyed || tool.rerun === "safe" ? "" : " It did not stop: its outcome is unknown and it may yet happen. Check before any repeat.";
+  if (timedOut) return { status: "timeout", output: textOutput(`${tool.name} took too long and was stopped.${doubt}`, { isError: true }) };
+  return { status: doubt === "" ? "cancelled" : "unknown", output: textOutput(`Interrupted.${doubt}`, { isError: true }) };
+}
+
+function deadline(hold: Hold, tool: Tool): { readonly signal: AbortSignal; readonly cancel: () => void } {
+  const ms = tool.timeoutMs ?? hold.state.run?.limits.toolMs ?? LIMITS.toolTimeoutMs;
+  const controller = new AbortController();
+  const expire = (): void => controller.abort(new CapstanError("timeout", `${tool.name} took longer than ${ms} ms`));
+  return { signal: controller.signal, cancel: hold.definitions.clock.after(ms, expire) };
+}
+
+/** Asks the tool what became of a call. A probe that fails knows nothing. */
+export async function probeTool(
+  hold: Hold,
+  tool: Tool,
+  part: ToolCallPart,
+  intent: { readonly idempotencyKey: string },
+  checked: unknown,
+): Promise<Probe> {
+  if (tool.probe === undefined) return "unknown";
+  const limit = deadline(hold, tool);
+  try {
+    const signal = AbortSignal.any([hold.journal.signal, hold.halted, limit.signal]);
+    const context = await toolContext(hold, part, { ...intent, attempt: 1, checked }, signal);
+    return await tool.probe(checked as never, context); // checked against the tool's own schema
+  } catch (error) {
+    if (hold.journal.signal.aborted || hold.halted.aborted) throw error;
+    return "unknown";
+  } finally {
+    limit.cancel();
+  }
+}
+
+export async function toolContext(hold: Hold, part: ToolCallPart, granted: Granted, signal: AbortSignal): Promise<ToolContext> {
+  const { state, definitions } = hold;
+  const { callId } = part;
+  const workspace = state.workspace === undefined ? undefined : await definitions.workspace(state.workspace);
+  const sent = { stdout: 0, stderr: 0 };
+  return {
+    callId,
+    runId: state.run?.id ?? "",
+    depth: state.parent === undefined ? 0 : 1,
+    attempt: granted.attempt,
+    idempotencyKey: granted.idempotencyKey,
+    signal,
+    get workspace(): Workspace {
+      if (workspace !== undefined) return workspace;
+      throw new CapstanError("workspace-missing", `Session ${state.sessionId} has no workspace; open it with { workspace: "/a/folder" }`);
+    },
+    session: { id: state.sessionId, metadata: state.metadata, ...(state.key !== undefined && { key: state.key }) },
+    actor: state.run?.actor ?? { id: "unknown", door: "unknown" },
+    progress: (update) => showProgress(hold, callId, update, sent),
+  };
+}
+
+function showProgress(hold: Hold, callId: string, update: ToolProgress, sent: { stdout: number; stderr: number }): void {
+  const { stream = "stdout", chunk } = update;
+  const clean = chunk === undefined ? undefined : hold.definitions.redactor.text(chunk);
+  const placed = clean === undefined ? {} : { stream, chunk: clean, offset: sent[stream] };
+  if (clean !== undefined) sent[stream] += clean.length;
+  hold.live([{ type: "tool.progress", callId, ...update, ...placed }]);
+}

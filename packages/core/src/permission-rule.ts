@@ -1,0 +1,216 @@
+/** One permission rule: its text, what it covers when it allows, and what it may mean when it forbids. */
+
+import { CapstanError } from "./errors.ts";
+import type { ToolKind } from "./event.ts";
+import {
+  coversPath,
+  forbidsBelow,
+  forbidsPath,
+  locate,
+  parsePathPattern,
+  type PathPattern,
+  patternFor,
+} from "./path-pattern.ts";
+import { protectedName } from "./protected-path.ts";
+import { coversWords, forbidsWords, parseWordPattern, plainWords, type WordPattern } from "./shell-words.ts";
+import type { PermissionWord } from "./tool.ts";
+import { coversUrl, forbidsUrl, matchesText, urlPatternFor } from "./url-pattern.ts";
+import type { Need } from "./workspace.ts";
+
+/** All that a verdict depends on beside the policy. */
+export type CallFacts = {
+  /** The tool's name; `mcp:server/tool` for a tool of an MCP server. */
+  readonly tool: string;
+  /** As the tool's author or the user's settings declare it; what an MCP server says of itself does not count. */
+  readonly kind: ToolKind;
+  readonly builtIn: boolean;
+  readonly mcp?: boolean;
+  /** Paths as the tool will resolve them. */
+  readonly needs: readonly Need[];
+  /** The word of the tool's permission function for this input. */
+  readonly word?: PermissionWord;
+  /** The tool's constant permission word: only a default, which rules override. */
+  readonly standing?: PermissionWord;
+  readonly hook?: PermissionWord;
+  /** Absolute root of the workspace. */
+  readonly root?: string;
+};
+
+export type Rule = {
+  /** As it was written, trimmed. */
+  readonly text: string;
+  /** A tool's name, `mcp:server/*`, or one of `Read`, `Edit`, `Write`, `Bash`, which mean the needs of any tool. */
+  readonly name: string;
+  readonly pattern?: Pattern;
+};
+type Pattern = {
+  readonly text: string;
+  /** Absent for shell rules. */
+  readonly path?: PathPattern;
+  /** Absent when the text is not made of plain words. */
+  readonly words?: WordPattern;
+  /** When it forbids, folders may stand before it: Claude's meaning of a name without a slash. */
+  readonly anyDepth: boolean;
+};
+
+type Means = "yes" | "maybe" | "no";
+
+const ALIASES: { readonly [name: string]: Need["type"] } = {
+  Read: "read",
+  Edit: "write",
+  Write: "write",
+  Bash: "execute",
+};
+const FORM = /^([^\s()]+)(?:\((.*)\))?$/;
+const TOOL = /^[A-Za-z][A-Za-z0-9_-]{0,63}$|^mcp:[A-Za-z0-9_.-]+\/(?:\*|[A-Za-z0-9_./-]+)$/;
+
+/** Reads `name`, `name(pattern)`, `mcp:server/tool`, `mcp:server/*`, `Read(x)`, `Edit(x)`, `Write(x)`, `Bash(x)`. Throws `rule-invalid`. */
+export function parseRule(text: string): Rule {
+  const trimmed = text.trim();
+  const [, name = "", pattern] = FORM.exec(trimmed) ?? [];
+  if (/\p{Cc}/u.test(trimmed) || !TOOL.test(name)) {
+    throw invalid(trimmed, "write it as name, name(pattern) or mcp:server/*");
+  }
+  if (pattern === undefined) return { text: trimmed, name };
+  if (pattern.trim() === "")
+    throw invalid(trimmed, "its pattern is empty; leave the parentheses out to mean every call");
+  return { text: trimmed, name, pattern: parsePattern(trimmed, name, pattern.trim()) };
+}
+
+/** Whether the rule allows this one need of the call. */
+export function covers(rule: Rule, call: CallFacts, need: Need): boolean {
+  const own = isOwn(rule, call);
+  if (!own && (call.mcp === true || aliasOf(rule) !== need.type)) return false;
+  return rule.pattern === undefined || coversNeed(rule.pattern, need, call.root);
+}
+
+/** Whether the rule, as one that denies or asks, means the call. `maybe`: nothing shows that it does not. */
+export function forbids(rule: Rule, call: CallFacts): Means {
+  const own = isOwn(rule, call);
+  const { pattern } = rule;
+  if (own && pattern === undefined) return "yes";
+  const needs = own ? call.needs : call.needs.filter((need) => need.type === aliasOf(rule));
+  if (pattern === undefined) return needs.length > 0 ? "yes" : "no";
+  const found = needs.map((need) => forbidsNeed(pattern, need, call));
+  if (found.includes("yes")) return "yes";
+  return found.includes("maybe") || (own && needs.length === 0) ? "maybe" : "no";
+}
+
+/** Whether the rule names a tool of its own, not one of the aliases. */
+export function namesTool(rule: Rule): boolean {
+  return aliasOf(rule) === undefined;
+}
+
+/**
+ * Text of the rule that allows just this call from now on; undefined when no rule can say that (several needs, a command
+ * that is not literal, a protected path). An address is stored as its host, a call without declared needs as its tool.
+ */
+export function ruleFor(call: CallFacts): string | undefined {
+  const needs = call.needs.filter((need) => !isReadInside(call, need));
+  const [need] = needs.length > 0 ? needs : call.needs;
+  if (needs.length > 1) return undefined;
+  const pattern = need === undefined ? "" : patternOf(need, call);
+  if (pattern === undefined) return undefined;
+  const text = pattern === "" ? call.tool : `${call.tool}(${pattern})`;
+  try {
+    const rule = parseRule(text);
+    return need === undefined || covers(rule, call, need) ? rule.text : undefined;
+  } catch {
+    return undefined; // a name that no rule can hold
+  }
+}
+
+/** A read below the root, which is allowed by default. What a server of MCP says it reads does not count. */
+export function isReadInside(call: CallFacts, need: Need): boolean {
+  if (need.type !== "read" || call.mcp === true || call.root === undefined) return false;
+  return locate(need.path, call.root)?.inside !== undefined;
+}
+
+function parsePattern(rule: string, name: string, text: string): Pattern {
+  const words = parseWordPattern(text);
+  const anyDepth = Object.hasOwn(ALIASES, name) && !text.includes("/");
+  if (name === "Bash" || name === "shell") {
+    if (words === undefined) throw invalid(rule, "a command in a rule is plain words, which may end in *");
+    return { text, words, anyDepth };
+  }
+  try {
+    return { text, path: parsePathPattern(text), anyDepth, ...(words !== undefined && { words }) };
+  } catch (error) {
+    throw invalid(rule, error instanceof Error ? error.message : String(error));
+  }
+}
+
+function aliasOf(rule: Rule): Need["type"] | undefined {
+  return Object.hasOwn(ALIASES, rule.name) ? ALIASES[rule.name] : undefined;
+}
+
+function isOwn(rule: Rule, call: CallFacts): boolean {
+  return rule.name === call.tool || (rule.name.endsWith("/*") && call.tool.startsWith(rule.name.slice(0, -1)));
+}
+
+function coversNeed(pattern: Pattern, need: Need, root: string | undefined): boolean {
+  switch (need.type) {
+    case "read":
+    case "write": {
+      const location = locate(need.path, root);
+      return pattern.path !== undefined && location !== undefined && coversPath(pattern.path, location);
+    }
+    case "execute": {
+      const words = plainWords(need.command);
+      return pattern.words !== undefined && words !== undefined && coversWords(pattern.words, words);
+    }
+    case "fetch":
+      return coversUrl(pattern.text, need.url);
+    case "other":
+      return matchesText(pattern.text, need.what);
+    default:
+      return need satisfies never;
+  }
+}
+
+function forbidsNeed(pattern: Pattern, need: Need, call: CallFacts): Means {
+  switch (need.type) {
+    case "read":
+    case "write": {
+      const location = locate(need.path, call.root);
+      if (pattern.path === undefined || location === undefined) return "maybe";
+      if (forbidsPath(pattern.path, location, pattern.anyDepth)) return "yes";
+      const takesFolders = call.kind === "delete" || call.kind === "move";
+      return takesFolders && forbidsBelow(pattern.path, location, pattern.anyDepth) ? "maybe" : "no";
+    }
+    case "execute":
+      return pattern.words === undefined ? "maybe" : forbidsWords(pattern.words, need.command);
+    case "fetch":
+      return forbidsUrl(pattern.text, need.url);
+    case "other":
+      if (matchesText(pattern.text.toLowerCase(), need.what.toLowerCase())) return "yes";
+      return need.what === call.tool ? "maybe" : "no"; // the tool declares no needs: a pattern cannot be judged
+    default:
+      return need satisfies never;
+  }
+}
+
+/** Empty: the whole tool. */
+function patternOf(need: Need, call: CallFacts): string | undefined {
+  switch (need.type) {
+    case "read":
+    case "write": {
+      const location = locate(need.path, call.root);
+      if (location === undefined || (need.type === "write" && protectedName(location) !== undefined)) return undefined;
+      return patternFor(location);
+    }
+    case "execute":
+      return plainWords(need.command)?.join(" ");
+    case "fetch":
+      return urlPatternFor(need.url);
+    case "other":
+      if (need.what === call.tool) return "";
+      return /[*\\{}]/.test(need.what) ? undefined : need.what;
+    default:
+      return need satisfies never;
+  }
+}
+
+function invalid(rule: string, problem: string): CapstanError {
+  return new CapstanError("rule-invalid", `Permission rule ${JSON.stringify(rule)} cannot be used: ${problem}`);
+}

@@ -1,0 +1,205 @@
+/** Whether a call may run: a pure function of the call and the policy. The order is deny, ask, allow, default (G14, G15, G17). */
+
+import { CapstanError } from "./errors.ts";
+import { locate } from "./path-pattern.ts";
+import { type CallFacts, covers, forbids, isReadInside, namesTool, type Rule, ruleFor } from "./permission-rule.ts";
+import { protectedName } from "./protected-path.ts";
+import type { Need } from "./workspace.ts";
+
+export { parseRule, ruleFor, type CallFacts, type Rule } from "./permission-rule.ts";
+
+export type PermissionMode = "ask" | "accept-edits" | "bypass" | "plan" | "never-ask";
+export type PolicyTier = {
+  /** `session` holds the answers a person gave with "always" in this session. */
+  readonly tier: "session" | "agent" | "global";
+  readonly allow: readonly Rule[];
+  readonly ask: readonly Rule[];
+  readonly deny: readonly Rule[];
+};
+/** Rules of a project that is not trusted do not belong here; those of a trusted one only as `ask` and `deny`. */
+export type Policy = { readonly mode: PermissionMode; readonly tiers: readonly PolicyTier[] };
+
+export type Verdict = {
+  readonly verdict: "allow" | "ask" | "deny";
+  /** One line for people; names what decided. */
+  readonly reason: string;
+  readonly by: "rule" | "tool" | "hook" | "mode" | "protected" | "default";
+  /** Text of the deciding rule. */
+  readonly rule?: string;
+  readonly tier?: string;
+  /** Whether "always" may be offered: it would change the verdict, and `ruleFor` can say it. */
+  readonly remember: boolean;
+};
+
+const READ_ONLY_KINDS: ReadonlySet<string> = new Set(["read", "search", "think", "fetch", "switch-mode"]);
+const ACTING_KINDS: ReadonlySet<string> = new Set(["edit", "delete", "move", "execute", "fetch"]);
+const MAX_SHOWN = 160;
+
+/** Decides one call. Call it again whenever the input, the tool or the policy changed. */
+export function evaluate(call: CallFacts, policy: Policy): Verdict {
+  const verdict = denied(call, policy) ?? asked(call, policy) ?? allowed(call, policy) ?? byDefault(call);
+  if (verdict.verdict !== "ask" || policy.mode !== "never-ask") return verdict;
+  return { ...verdict, verdict: "deny", reason: `${verdict.reason}; nobody can be asked`, remember: false };
+}
+
+/**
+ * Throws `rule-invalid` for the first rule that names no known tool. For an MCP server whose tools are not known yet pass
+ * `mcp:server/*`. Session rules are not checked: they outlive the tools they were given for.
+ */
+export function checkRules(policy: Policy, toolNames: readonly string[]): void {
+  for (const { tier, deny, ask, allow } of policy.tiers) {
+    if (tier === "session") continue;
+    for (const rule of [...deny, ...ask, ...allow]) {
+      if (!namesTool(rule) || toolNames.some((name) => isNamed(rule.name, name))) continue;
+      throw new CapstanError(
+        "rule-invalid",
+        `Permission rule ${JSON.stringify(rule.text)} (${tier}) names no known tool; correct the name ${JSON.stringify(rule.name)}`,
+      );
+    }
+  }
+}
+
+/**
+ * Whether a rule of the policy denies, or asks before, reading or writing one more path of a call that was allowed: for tools
+ * that find their paths while they run (search, links). `call.needs` is not looked at.
+ */
+export function pathForbidden(call: CallFacts, policy: Policy, type: "read" | "write", path: string): boolean {
+  const found: CallFacts = { ...call, needs: [{ type, path }] };
+  const rules = policy.tiers.flatMap(({ deny, ask }) => [...deny, ...ask]);
+  return rules.some((rule) => rule.pattern !== undefined && forbids(rule, found) !== "no");
+}
+
+function denied(call: CallFacts, policy: Policy): Verdict | undefined {
+  for (const { tier, deny } of policy.tiers) {
+    const rule = deny.find((candidate) => forbids(candidate, call) === "yes");
+    if (rule !== undefined) return ruled("deny", "Denied by", rule, tier);
+  }
+  if (call.hook === "deny") return verdictOf("deny", "hook", `A hook denies ${shown(call.tool)}`);
+  if (call.word === "deny") return verdictOf("deny", "tool", `${shown(call.tool)} denies this input itself`);
+  if (policy.mode !== "plan" || isReadOnly(call)) return undefined;
+  return verdictOf("deny", "mode", `Plan mode denies ${shown(call.tool)}: it does more than read`);
+}
+
+function asked(call: CallFacts, policy: Policy): Verdict | undefined {
+  for (const { tier, ask } of policy.tiers) {
+    const rule = ask.find((candidate) => forbids(candidate, call) === "yes");
+    if (rule !== undefined) return ruled("ask", "Asked because of", rule, tier);
+  }
+  for (const { tier, deny, ask } of policy.tiers) {
+    const rule = [...deny, ...ask].find((candidate) => forbids(candidate, call) === "maybe");
+    if (rule !== undefined)
+      return ruled("ask", "Asked because nothing proves that it is not what is meant by", rule, tier);
+  }
+  if (call.hook === "ask") return verdictOf("ask", "hook", `A hook asks before ${shown(call.tool)}`);
+  if (call.word === "ask") return verdictOf("ask", "tool", `${shown(call.tool)} asks before this input`);
+  const problem = call.needs.map((need) => pathProblem(need, call.root)).find((found) => found !== undefined);
+  return problem === undefined ? undefined : verdictOf("ask", "protected", problem);
+}
+
+function allowed(call: CallFacts, policy: Policy): Verdict | undefined {
+  const byRule = allowedByRules(call, policy);
+  if (byRule !== undefined) return byRule;
+  if (policy.mode === "bypass") return verdictOf("allow", "mode", "Allowed by the mode bypass");
+  if (call.hook === "allow") return verdictOf("allow", "hook", `A hook allows ${shown(call.tool)}`);
+  return undefined;
+}
+
+/** Every need must be covered: by a rule, by accept-edits, or as a read inside the root, which needs no rule. */
+function allowedByRules(call: CallFacts, policy: Policy): Verdict | undefined {
+  const rules = policy.tiers.flatMap(({ tier, allow }) => allow.map((rule) => ({ tier, rule })));
+  const whole = rules.find(
+    ({ rule }) => namesTool(rule) && rule.pattern === undefined && forbids(rule, call) === "yes",
+  );
+  if (whole !== undefined) return ruled("allow", "Allowed by", whole.rule, whole.tier);
+  let deciding: (typeof rules)[number] | undefined;
+  let edits = 0;
+  for (const need of call.needs) {
+    const covering = rules.find(({ rule }) => covers(rule, call, need));
+    if (covering !== undefined) deciding ??= covering;
+    else if (policy.mode === "accept-edits" && isWriteInside(call, need)) edits++;
+    else if (!isReadInside(call, need)) return undefined;
+  }
+  if (deciding !== undefined) return ruled("allow", "Allowed by", deciding.rule, deciding.tier);
+  return edits > 0 ? verdictOf("allow", "mode", "Allowed by the mode accept-edits") : undefined;
+}
+
+function byDefault(call: CallFacts): Verdict {
+  const word = call.standing ?? call.word;
+  const remember = ruleFor(call) !== undefined;
+  if (word === "allow") return verdictOf("allow", "tool", `${shown(call.tool)} allows this itself`);
+  if (word === "deny") return verdictOf("deny", "tool", `${shown(call.tool)} is denied unless a rule allows it`);
+  if (word === "ask") return verdictOf("ask", "tool", `${shown(call.tool)} asks unless a rule allows it`, remember);
+  if (call.mcp === true) return verdictOf("ask", "default", "No rule allows this tool of an MCP server", remember);
+  if (!call.builtIn) return verdictOf("allow", "default", `${shown(call.tool)} is given in code`);
+  const acting = call.needs.find((need) => need.type !== "other" && !isReadInside(call, need));
+  if (acting !== undefined) return verdictOf("ask", "default", `No rule allows to ${described(acting)}`, remember);
+  const reads = call.needs.some((need) => need.type === "read");
+  if (ACTING_KINDS.has(call.kind)) return verdictOf("ask", "default", `No rule allows ${shown(call.tool)}`, remember);
+  return verdictOf(
+    "allow",
+    "default",
+    reads ? "Reads inside the workspace" : `${shown(call.tool)} touches nothing outside the run`,
+  );
+}
+
+/** What keeps a path from being allowed by any rule. */
+function pathProblem(need: Need, root: string | undefined): string | undefined {
+  if (need.type !== "read" && need.type !== "write") return undefined;
+  const location = locate(need.path, root);
+  if (location === undefined) return `Where ${shown(need.path)} lies cannot be told from its name`;
+  const name = need.type === "write" ? protectedName(location) : undefined;
+  return name && `Would change ${shown(need.path)}, which is protected (${shown(name)})`;
+}
+
+function isReadOnly(call: CallFacts): boolean {
+  return READ_ONLY_KINDS.has(call.kind) && call.needs.every((need) => need.type !== "write" && need.type !== "execute");
+}
+
+function isWriteInside(call: CallFacts, need: Need): boolean {
+  if (need.type !== "write" || call.mcp === true || call.root === undefined) return false;
+  return locate(need.path, call.root)?.inside !== undefined;
+}
+
+/** Whether a rule's name means a known name; a server given as `mcp:server/*` knows all its tools. */
+function isNamed(ruleName: string, known: string): boolean {
+  if (ruleName === known) return true;
+  if (known.endsWith("/*")) return ruleName.startsWith(known.slice(0, -1));
+  return ruleName.endsWith("/*") && known.startsWith(ruleName.slice(0, -1));
+}
+
+function ruled(verdict: Verdict["verdict"], how: string, rule: Rule, tier: string): Verdict {
+  return {
+    verdict,
+    reason: `${how} the ${tier} rule ${rule.text}`,
+    by: "rule",
+    rule: rule.text,
+    tier,
+    remember: false,
+  };
+}
+
+function verdictOf(verdict: Verdict["verdict"], by: Verdict["by"], reason: string, remember = false): Verdict {
+  return { verdict, reason, by, remember };
+}
+
+function described(need: Need): string {
+  switch (need.type) {
+    case "read":
+    case "write":
+      return `${need.type} ${shown(need.path)}`;
+    case "execute":
+      return `run ${shown(need.command)}`;
+    case "fetch":
+      return `fetch ${shown(need.url)}`;
+    case "other":
+      return shown(need.what);
+    default:
+      return need satisfies never;
+  }
+}
+
+/** A model's text as part of one inert line. */
+function shown(text: string): string {
+  const inert = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\ufffd");
+  return inert.length <= MAX_SHOWN ? inert : `${inert.slice(0, MAX_SHOWN).toWellFormed()}...`;
+}

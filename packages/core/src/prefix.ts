@@ -1,0 +1,99 @@
+/** The cache prefix: system text and tool list, rendered once, stored as a blob, sent from the stored bytes ever after. */
+
+import type { Hold } from "./hold.ts";
+import type { NewFact } from "./event.ts";
+import { canonicalJson, type Json, sha256 } from "./json.ts";
+import type { ToolSpec } from "./model.ts";
+import { performStep } from "./steps.ts";
+
+export type Prefix = { readonly hash: string; readonly system: string; readonly tools: readonly ToolSpec[] };
+
+/** Rendered prefixes by hash, so that every session of a process shares one string and one array for the same bytes. */
+const rendered = new Map<string, Prefix>();
+const MAX_RENDERED = 256;
+
+/** Makes sure that the session's prefix is what the agent says now. Answers with the fact to append when it is not. */
+export async function currentPrefix(hold: Hold): Promise<readonly NewFact[]> {
+  const { state } = hold;
+  const runId = state.run?.id ?? "";
+  const draft = await renderAgent(hold);
+  if (state.prefix?.hash === draft.hash) return [];
+  const cause = state.prefix === undefined ? "session started" : await causeOf(hold, draft);
+  if (state.prefix !== undefined) {
+    hold.notice("warning", "prefix-changed", `The cached prompt prefix is rebuilt: ${cause}`);
+  }
+  return [await prefixFact(hold, draft, `${runId}/prefix/${draft.hash}`, cause)];
+}
+
+/** A prefix that a plugin changed for this call on, with its stated cause. */
+export async function changedPrefix(hold: Hold, system: string, tools: readonly ToolSpec[], cause: string): Promise<Prefix> {
+  const prefix = remember(system, tools);
+  if (hold.state.prefix?.hash !== prefix.hash) {
+    hold.notice("info", "prefix-changed", `The cached prompt prefix is rebuilt: ${cause}`);
+    await hold.append([await prefixFact(hold, prefix, `${hold.state.run?.id}/prefix/${hold.state.run?.turns}/${prefix.hash}`, cause)]);
+  }
+  return prefix;
+}
+
+/** The stored bytes, also in a process that has other definitions now. */
+export async function storedPrefix(hold: Hold): Promise<Prefix> {
+  const { prefix } = hold.state;
+  if (prefix === undefined) throw new Error("a turn without prefix.set before it");
+  return rendered.get(prefix.hash) ?? parse(await hold.journal.blob(prefix.blob));
+}
+
+async function prefixFact(hold: Hold, prefix: Prefix, key: string, cause: string): Promise<NewFact> {
+  const blob = await hold.journal.putBlob(encode(prefix.system, prefix.tools));
+  return { type: "prefix.set", key, runId: hold.state.run?.id ?? "", hash: prefix.hash, blob, cause };
+}
+
+async function renderAgent(hold: Hold): Promise<Prefix> {
+  const { agent, definitions, state } = hold;
+  const overridden = state.run?.overrides?.instructions;
+  const system = overridden ?? (typeof agent.instructions === "string" ? agent.instructions : await instructionsOf(hold, agent.instructions));
+  const allowed = state.run?.overrides?.tools;
+  const tools = [...definitions.plugins.flatMap((plugin) => plugin.tools ?? []), ...agent.tools];
+  const specs = tools
+    .filter((tool) => allowed === undefined || allowed.includes(tool.name))
+    .map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  return remember(definitions.redactor.text(system), specs);
+}
+
+/** An instructions function runs once a session: later runs take its text from the stored prefix. */
+async function instructionsOf(hold: Hold, render: Exclude<Hold["agent"]["instructions"], string>): Promise<string> {
+  const { state } = hold;
+  if (state.prefix !== undefined) return (await storedPrefix(hold)).system;
+  const session = { id: state.sessionId, metadata: state.metadata, ...(state.key !== undefined && { key: state.key }) };
+  const { signal } = hold.journal;
+  const name = `${state.run?.id}/instructions`;
+  return String(await performStep(hold, { name, rerun: "safe", signal }, async () => render(session)));
+}
+
+async function causeOf(hold: Hold, draft: Prefix): Promise<string> {
+  const before = await storedPrefix(hold);
+  const parts = [];
+  if (before.system !== draft.system) parts.push("the instructions changed");
+  const names = (tools: readonly ToolSpec[]): string => tools.map((tool) => tool.name).join(", ");
+  if (names(before.tools) !== names(draft.tools)) parts.push("the list of tools changed");
+  else if (canonicalJson(before.tools as unknown as Json) !== canonicalJson(draft.tools as unknown as Json)) parts.push("a tool's definition changed");
+  return parts.length === 0 ? "its encoding changed" : parts.join(" and ");
+}
+
+function encode(system: string, tools: readonly ToolSpec[]): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify({ system, tools }));
+}
+
+function parse(bytes: Uint8Array): Prefix {
+  const { system, tools } = JSON.parse(new TextDecoder().decode(bytes)) as { system: string; tools: ToolSpec[] }; // written by `encode`, checked by its hash
+  return remember(system, tools);
+}
+
+function remember(system: string, tools: readonly ToolSpec[]): Prefix {
+  const hash = sha256(encode(system, tools));
+  const known = rendered.get(hash);
+  if (known !== undefined) return known;
+  if (rendered.size >= MAX_RENDERED) rendered.clear();
+  const prefix: Prefix = { hash, system, tools };
+  rendered.set(hash, prefix);
+  return prefix;
+}

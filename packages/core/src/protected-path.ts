@@ -1,0 +1,37 @@
+/** Paths whose change decides what runs or is believed later (G17). Writing them always needs an approval of its own. */
+
+import { type Location, trimmedName } from "./path-pattern.ts";
+
+/** Folders, at any depth: version control, tools' configuration, credentials. */
+const FOLDERS = new Set(
+  (
+    ".git .hg .svn .jj .bzr _darcs .capstan .claude .agents .codex .cursor .gemini .windsurf .continue .aider .opencode " +
+    ".vscode .idea .fleet .zed .devcontainer .husky .githooks .direnv .mise .ssh .gnupg .aws .azure .kube .docker .config"
+  ).split(" "),
+);
+/** Files, at any depth: instructions of agents, shell start-up files, configuration that names programs. */
+const FILES = new Set(
+  (
+    "agents.md agents.override.md claude.md claude.local.md gemini.md .mcp.json .cursorrules .windsurfrules .clinerules " +
+    ".aider.conf.yml opencode.json opencode.jsonc .gitconfig .gitmodules .gitattributes .hgrc " +
+    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .bashenv .profile .zshrc .zshenv .zprofile .zlogin .zlogout " +
+    ".kshrc .mkshrc .cshrc .tcshrc .login .logout .inputrc .xinitrc .xprofile .xsession .xsessionrc .pam_environment " +
+    "profile.ps1 microsoft.powershell_profile.ps1 " +
+    ".envrc .tool-versions .mise.toml mise.toml .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnp.cjs .pypirc .netrc .pgpass " +
+    ".pre-commit-config.yaml .lefthook.yml lefthook.yml .lldbinit .gdbinit .vimrc .nvimrc .exrc .viminfo .emacs .wgetrc .curlrc " +
+    ".ripgreprc .tmux.conf .screenrc .psqlrc .sqliterc .irbrc .pryrc .pythonrc .rprofile .crontab"
+  ).split(" "),
+);
+const CONFIG = /^capstan\.config\.[a-z]+$|^git~\d+$|^claude~\d+$|^capsta~\d+$/;
+
+/** The protected name in the path, or undefined. A path outside the root is judged by all of its folders. */
+export function protectedName(location: Location): string | undefined {
+  if (location.above === true) return "a folder around the workspace";
+  const names = location.nearlyInside ?? location.all;
+  if (names.length === 0) return "the workspace's own folder";
+  if (location.nearlyInside === undefined && location.absolute && names[0] === "etc") return "/etc";
+  return names.find((name, at) => {
+    const folded = trimmedName(name);
+    return FOLDERS.has(folded) || CONFIG.test(folded) || (at === names.length - 1 && FILES.has(folded));
+  });
+}

@@ -1,0 +1,143 @@
+/** Reads one model stream: shows each batch live, keeps the finished parts, and says how the stream ended. */
+
+import type { Clock } from "./clock.ts";
+import { CapstanError, toProblem } from "./errors.ts";
+import type { LiveBody, Problem, TurnReason } from "./event.ts";
+import type { Hold } from "./hold.ts";
+import { NO_USAGE, type Part, type Usage } from "./message.ts";
+import type { ModelEvent } from "./model.ts";
+
+/** Plain data: engines may store it as the value of the model step. */
+export type TurnResult = {
+  readonly reason: TurnReason;
+  readonly parts: readonly Part[];
+  readonly usage: Usage;
+  readonly model?: string;
+  readonly responseId?: string;
+  readonly rawReason?: string;
+  readonly firstDeltaMs?: number;
+  readonly problem?: Problem;
+  readonly retryAfterMs?: number;
+};
+export type TurnNames = { readonly turn: number; readonly attempt: number; readonly runId: string };
+
+type Block = { readonly id: string; readonly kind: "text" | "reasoning" | "tool-input"; readonly callId?: string; text: string; shown: number; readonly redact?: Cleaner };
+type Cleaner = { push(delta: string): string; end(): string };
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** Never throws for what the model or its wire did; an abort ends as `interrupted` with what had come by then. */
+export async function readTurn(hold: Hold, names: TurnNames, stream: AsyncIterable<readonly ModelEvent[]>): Promise<TurnResult> {
+  const reader = new TurnReader(hold, names);
+  try {
+    for await (const batch of stream) reader.take(batch);
+  } catch (error) {
+    if (hold.halted.aborted || hold.journal.signal.aborted) return reader.end("interrupted");
+    const known = CapstanError.is(error) ? error : undefined;
+    const problem = known === undefined ? { ...toProblem(error), code: "model-failed" } : toProblem(known);
+    const reason = known?.code === "model-context-exceeded" ? "context-exceeded" : "error";
+    return { ...reader.end(reason), problem, ...(known?.retryAfterMs !== undefined && { retryAfterMs: known.retryAfterMs }) };
+  }
+  if (reader.finished !== undefined) return reader.end(reader.finished);
+  if (hold.halted.aborted) return reader.end("interrupted");
+  const problem: Problem = { code: "model-cut", message: "The model's answer was cut off before its end; try again", retryable: true };
+  return { ...reader.end("cut"), problem };
+}
+
+class TurnReader {
+  finished: TurnReason | undefined;
+  readonly #hold: Hold;
+  readonly #clock: Clock;
+  readonly #messageId: string;
+  readonly #prefix: string;
+  readonly #callPrefix: string;
+  #calls = 0;
+  readonly #startedAt: number;
+  readonly #blocks = new Map<number, Block>();
+  readonly #parts = new Map<number, Part>();
+  #meta: Partial<Mutable<TurnResult>> = {};
+  #usage: Usage = NO_USAGE;
+
+  constructor(hold: Hold, { turn, attempt, runId }: TurnNames) {
+    this.#hold = hold;
+    this.#clock = hold.definitions.clock;
+    this.#messageId = `${runId}/turn/${turn}/message`;
+    this.#prefix = `${runId}/turn/${turn}/${attempt}`;
+    this.#callPrefix = `${runId}/${turn}`;
+    this.#startedAt = this.#clock.monotonic();
+  }
+
+  take(batch: readonly ModelEvent[]): void {
+    const live: LiveBody[] = [];
+    for (const event of batch) this.#takeOne(event, live);
+    if (live.length > 0) this.#hold.live(live);
+  }
+
+  /** Finished parts in the order of their blocks; of an unfinished block only its text is kept. */
+  end(reason: TurnReason): TurnResult {
+    const indexes = [...new Set([...this.#blocks.keys(), ...this.#parts.keys()])].toSorted((a, b) => a - b);
+    const parts = indexes.flatMap((index) => this.#parts.get(index) ?? this.#unfinished(index));
+    return { ...this.#meta, reason, parts, usage: this.#usage };
+  }
+
+  #unfinished(index: number): Part[] {
+    const block = this.#blocks.get(index);
+    return block?.kind === "text" && block.text !== "" ? [{ type: "text", text: block.text }] : [];
+  }
+
+  #takeOne(event: ModelEvent, live: LiveBody[]): void {
+    switch (event.type) {
+      case "start":
+        this.#meta.model = event.model;
+        if (event.responseId !== undefined) this.#meta.responseId = event.responseId;
+        return;
+      case "block-start":
+        return this.#startBlock(event, live);
+      case "block-delta":
+        return this.#delta(event.index, event.delta, live);
+      case "block-end":
+        return this.#endBlock(event.index, event.part, live);
+      case "finish":
+        this.finished = event.reason;
+        this.#usage = event.usage;
+        if (event.rawReason !== undefined) this.#meta.rawReason = event.rawReason;
+        return;
+      default:
+        return event satisfies never;
+    }
+  }
+
+  #startBlock(event: Extract<ModelEvent, { type: "block-start" }>, live: LiveBody[]): void {
+    const { index, block } = event;
+    const { redactor } = this.#hold.definitions;
+    const id = `${this.#prefix}/${index}`;
+    const callId = block.type === "tool-input" ? `${this.#callPrefix}/${this.#calls++}` : undefined;
+    const redact = redactor.active ? { redact: redactor.stream() } : {};
+    this.#blocks.set(index, { id, kind: block.type, text: "", shown: 0, ...(callId !== undefined && { callId }), ...redact });
+    const shown = block.type === "tool-input" ? { type: block.type, callId: callId ?? "", name: block.name } : block;
+    live.push({ type: "block.started", messageId: this.#messageId, blockId: id, block: shown });
+  }
+
+  #delta(index: number, delta: string, live: LiveBody[]): void {
+    const block = this.#blocks.get(index);
+    if (block === undefined || delta === "") return;
+    this.#meta.firstDeltaMs ??= Math.round(this.#clock.monotonic() - this.#startedAt);
+    if (block.kind === "text") block.text += delta;
+    this.#show(block, block.redact === undefined ? delta : block.redact.push(delta), live);
+  }
+
+  #show(block: Block, delta: string, live: LiveBody[]): void {
+    if (delta === "") return;
+    live.push({ type: `${block.kind}.delta`, blockId: block.id, offset: block.shown, delta });
+    block.shown += delta.length;
+  }
+
+  #endBlock(index: number, part: Part, live: LiveBody[]): void {
+    const block = this.#blocks.get(index);
+    this.#parts.set(index, part);
+    if (block === undefined) return;
+    if (block.redact !== undefined) this.#show(block, block.redact.end(), live);
+    const { redactor } = this.#hold.definitions;
+    const named: Part = part.type === "tool-call" && block.callId !== undefined ? { ...part, callId: block.callId } : part;
+    live.push({ type: "block.finished", messageId: this.#messageId, blockId: block.id, part: redactor.active ? redactor.json(named) : named });
+  }
+}

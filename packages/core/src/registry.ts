@@ -1,0 +1,176 @@
+/** What one runtime knows: its agents, models, workspaces and plugins, and the work it does on its engine. */
+
+import type { Agent, Permission } from "./agent.ts";
+import type { Clock } from "./clock.ts";
+import type { Definitions } from "./definitions.ts";
+import type { Engine } from "./engine.ts";
+import { CapstanError } from "./errors.ts";
+import type { WorkspaceRef } from "./event.ts";
+import type { Ids } from "./ids.ts";
+import type { Journal } from "./journal.ts";
+import type { Model } from "./model.ts";
+import { checkRules } from "./permission.ts";
+import type { Plugin } from "./plugin.ts";
+import { policyOf } from "./policy.ts";
+import { type Redactor, redactor } from "./redact.ts";
+import { drive } from "./run.ts";
+import type { RuntimeOptions } from "./runtime.ts";
+import type { Workspace, WorkspaceFactory } from "./workspace.ts";
+
+export class Registry implements Definitions {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly redactor: Redactor;
+  readonly permission: Permission;
+  readonly plugins: readonly Plugin[];
+  readonly works: "own" | "all" | "none";
+  readonly onRequest?: NonNullable<Definitions["onRequest"]>;
+  readonly #agents = new Map<string, Agent<unknown>>();
+  readonly #models: { readonly [agent: string]: Model };
+  readonly #resolveModel: (name: string) => Promise<Model>;
+  readonly #resolved = new Map<string, Promise<Model>>();
+  readonly #factories: { readonly [kind: string]: WorkspaceFactory };
+  readonly #workspaces = new Map<string, Promise<Workspace>>();
+  readonly #stop = new AbortController();
+  #working: Promise<void> = Promise.resolve();
+  #disposables: AsyncDisposable[] = [];
+  #closing: Promise<void> | undefined;
+
+  /** Resolves once every agent was checked, every model resolved and every plugin opened. */
+  static async open(options: RuntimeOptions, clock: Clock, ids: Ids): Promise<Registry> {
+    const registry = new Registry(options, clock, ids);
+    await registry.#open();
+    return registry;
+  }
+
+  private constructor(options: RuntimeOptions, clock: Clock, ids: Ids) {
+    this.engine = options.engine;
+    this.clock = clock;
+    this.ids = ids;
+    this.redactor = redactor(options.secrets ?? []);
+    this.permission = Object.freeze({ ...options.permission });
+    this.plugins = options.plugins ?? [];
+    this.works = options.work ?? "own";
+    if (options.onRequest !== undefined) this.onRequest = options.onRequest;
+    this.#models = options.models ?? {};
+    this.#factories = options.workspaces ?? {};
+    this.#resolveModel = options.host?.resolveModel ?? unresolvable;
+    for (const agent of options.agents) {
+      if (this.#agents.has(agent.name)) throw new CapstanError("agent-invalid", `Two agents are named ${agent.name}; names are unique in a runtime`);
+      this.#agents.set(agent.name, agent);
+    }
+  }
+
+  get answers(): boolean {
+    return this.onRequest !== undefined;
+  }
+
+  find(name: string): Agent<unknown> | undefined {
+    return this.#agents.get(name);
+  }
+
+  agent(name: string): Agent<unknown> {
+    const known = this.#agents.get(name);
+    if (known !== undefined) return known;
+    const names = [...this.#agents.keys()].join(", ") || "none";
+    throw new CapstanError("agent-unknown", `This runtime has no agent named ${JSON.stringify(name)} (it has: ${names}); its sessions wait until one is given`);
+  }
+
+  model(agent: Agent<unknown>, name?: string): Promise<Model> {
+    const fixed = this.#models[agent.name];
+    if (fixed !== undefined) return Promise.resolve(fixed);
+    const wanted = name ?? agent.model;
+    if (typeof wanted !== "string") return Promise.resolve(wanted);
+    const known = this.#resolved.get(wanted);
+    if (known !== undefined) return known;
+    const resolving = this.#resolveModel(wanted);
+    this.#resolved.set(wanted, resolving);
+    resolving.catch(() => this.#resolved.delete(wanted)); // a key may be set later
+    return resolving;
+  }
+
+  workspace({ kind, root }: WorkspaceRef): Promise<Workspace> {
+    const name = `${kind}:${root}`;
+    const known = this.#workspaces.get(name);
+    if (known !== undefined) return known;
+    const factory = this.#factories[kind];
+    if (factory === undefined) {
+      return Promise.reject(new CapstanError("workspace-missing", `This runtime knows no workspaces of kind ${JSON.stringify(kind)}; give openRuntime a factory for it`));
+    }
+    const opening = factory(root);
+    this.#workspaces.set(name, opening);
+    opening.catch(() => this.#workspaces.delete(name)); // the folder may come back
+    return opening;
+  }
+
+  close(graceMs: number): Promise<void> {
+    this.#closing ??= this.#close(graceMs);
+    return this.#closing;
+  }
+
+  async #open(): Promise<void> {
+    for (const agent of this.#agents.values()) {
+      const shared = this.plugins.flatMap((plugin) => plugin.tools ?? []);
+      const policy = policyOf({ mode: "ask", rules: [] }, agent.permission, {});
+      checkRules(policy, [...shared, ...agent.tools].map((tool) => tool.name));
+      await this.model(agent);
+    }
+    for (const plugin of this.#allPlugins()) {
+      const opened = await plugin.open?.();
+      if (opened !== undefined) this.#disposables.push(opened);
+    }
+    if (this.works === "none") return;
+    this.#working = this.engine.work((journal) => this.#drive(journal), { which: this.works, signal: this.#stop.signal });
+    this.#working.catch(() => undefined); // reported by close
+  }
+
+  async #drive(journal: Journal): Promise<"finished" | "parked"> {
+    const observed = this.#observe(journal);
+    try {
+      return await drive(journal, this);
+    } finally {
+      observed.abort();
+    }
+  }
+
+  /** Hands every event to the plugins that watch. Their queue is the reader's: bounded, and never awaited by the loop. */
+  #observe(journal: Journal): AbortController {
+    const ended = new AbortController();
+    const observers = this.#allPlugins().filter((plugin) => plugin.on !== undefined);
+    if (observers.length === 0) return ended;
+    const watch = async (): Promise<void> => {
+      for await (const envelope of this.engine.events(journal.sessionId, { after: "end", signal: ended.signal })) {
+        for (const plugin of observers) {
+          try {
+            plugin.on?.(envelope);
+          } catch {
+            journal.live([{ type: "notice", severity: "warning", code: "hook-failed", title: `Hook on of plugin ${plugin.name} failed` }]);
+          }
+        }
+      }
+    };
+    watch().catch(() => undefined); // the session was removed or the engine closed
+    return ended;
+  }
+
+  #allPlugins(): readonly Plugin[] {
+    return [...new Set([...this.plugins, ...[...this.#agents.values()].flatMap((agent) => agent.plugins)])];
+  }
+
+  async #close(graceMs: number): Promise<void> {
+    this.#stop.abort();
+    let cancel = (): void => undefined;
+    const grace = new Promise<void>((resolve) => (cancel = this.clock.after(graceMs, resolve)));
+    await Promise.race([this.#working.catch(() => undefined), grace]);
+    cancel();
+    await this.engine.close();
+    const opened = await Promise.allSettled(this.#workspaces.values());
+    for (const result of opened) if (result.status === "fulfilled") await result.value.close();
+    for (const disposable of this.#disposables.toReversed()) await disposable[Symbol.asyncDispose]();
+  }
+}
+
+function unresolvable(name: string): Promise<Model> {
+  return Promise.reject(new CapstanError("model-unknown", `No provider is known for ${JSON.stringify(name)}; give the agent a Model, or import openRuntime from "capstan"`));
+}

@@ -1,0 +1,226 @@
+/** One call: hooks around it, permission bound to its exact input, intent before the effect, doubt after a crash. */
+
+import { CapstanError, messageOf } from "./errors.ts";
+import type { FactOf, NewFact, ToolStatus } from "./event.ts";
+import { keepBytes } from "./blobs.ts";
+import { runFlow } from "./flow.ts";
+import type { Hold } from "./hold.ts";
+import { hasToolHooks, isRefusal, refusal, runToolHooks } from "./hooks.ts";
+import { hashJson, type Json, sha256 } from "./json.ts";
+import { type ToolCallPart, type ToolOutput, textOutput } from "./message.ts";
+import { ruleFor, type Verdict } from "./permission.ts";
+import type { HookedCall } from "./plugin.ts";
+import { callFacts, judge } from "./policy.ts";
+import type { PermissionRequest } from "./request.ts";
+import { ask, askDoubt, requestIdOf } from "./requests.ts";
+import { check } from "./schema.ts";
+import { UnknownOutcome } from "./steps.ts";
+import type { CallState } from "./state.ts";
+import type { Tool } from "./tool.ts";
+import { performTool, probeTool } from "./perform-tool.ts";
+import { toOutput } from "./tool-output.ts";
+
+export type CallEnd = { readonly status: ToolStatus; readonly output: ToolOutput };
+
+/** Throws when the run was halted before the call came to an end, and a `CapstanError` that is to end the run. */
+export async function runCall(hold: Hold, tool: Tool, call: CallState): Promise<CallEnd> {
+  const { callId, name, input } = call.part;
+  let status: ToolStatus | undefined;
+  const perform = async (hooked: HookedCall): Promise<ToolOutput> => {
+    const end = await permitted(hold, tool, call, hooked);
+    status = end.status;
+    return end.output;
+  };
+  const hooked: HookedCall = { callId, name, input, tool };
+  const output = hasToolHooks(hold.plugins) ? await runToolHooks(hold, hooked, perform) : await perform(hooked);
+  if (isRefusal(output)) return { status: "denied", output };
+  const kept = { ...output, content: await keepBytes(hold.journal, output.content) };
+  if (status === undefined || status === "ok" || status === "error") return { status: output.isError === true ? "error" : "ok", output: kept };
+  return { status, output: kept };
+}
+
+/** The request for a verdict of "ask": bound to exactly this input, this definition and this folder. */
+export function permissionRequest(
+  hold: Hold,
+  tool: Tool,
+  part: ToolCallPart,
+  input: Json,
+  checked: unknown,
+  verdict: Verdict,
+): { readonly name: string; readonly body: PermissionRequest } {
+  const cwd = hold.state.workspace?.root;
+  const inputHash = hashJson(input);
+  const rule = ruleFor(callFacts(hold, tool, checked));
+  const body: PermissionRequest = {
+    type: "permission",
+    callId: part.callId,
+    tool: tool.name,
+    input,
+    title: titleOf(tool, checked),
+    reason: verdict.reason,
+    binding: { inputHash, toolHash: tool.hash, ...(cwd !== undefined && { cwd }) },
+    remember: verdict.remember && rule !== undefined ? ["session"] : [],
+  };
+  return { name: permissionName(part.callId, body.binding), body };
+}
+
+/** Another input, definition or folder gives another name, and so another request. */
+function permissionName(callId: string, binding: PermissionRequest["binding"]): string {
+  return `${callId}/permission/${hashJson(binding as Json)}`;
+}
+
+type Grant = { readonly input: Json; readonly checked: unknown; readonly requestId?: string };
+
+/** Takes the verdict on what would run now, asks when it says so, then performs. */
+async function permitted(hold: Hold, tool: Tool, call: CallState, hooked: HookedCall): Promise<CallEnd> {
+  const recorded = hold.state.run?.steps[`call/${hooked.callId}/raw`];
+  if (recorded !== undefined) return recorded as unknown as CallEnd; // written by `keepRaw`
+  const checked = await check(tool.schema, hooked.input);
+  if (!checked.ok) return failed(`Wrong arguments for ${tool.name}: ${checked.problem}`);
+  const grant = call.intent === undefined ? await grantFor(hold, tool, call.part, hooked, checked.value) : { input: hooked.input, checked: checked.value };
+  if ("output" in grant) return grant;
+  const end = await performGranted(hold, tool, call, grant);
+  return hasToolHooks(hold.plugins) ? keepRaw(hold, hooked.callId, end) : end;
+}
+
+async function grantFor(hold: Hold, tool: Tool, part: ToolCallPart, hooked: HookedCall, checked: unknown): Promise<Grant | CallEnd> {
+  const verdict = judge(hold, tool, checked, hooked.verdict);
+  if (verdict.verdict === "deny") return { status: "denied", output: refusal(`Refused: ${verdict.reason}`) };
+  if (verdict.verdict === "allow") return { input: hooked.input, checked };
+  const { name, body } = permissionRequest(hold, tool, part, hooked.input, checked, verdict);
+  const { answer, by } = await ask(hold, part.callId, name, body);
+  const requestId = requestIdOf(hold.state.sessionId, name);
+  if (answer.type !== "permission" || !answer.allow) {
+    const why = answer.type === "permission" && answer.reason !== undefined ? `: ${answer.reason}` : "";
+    const who = by.id === "expiry" ? "nobody answered in time" : "the user said no";
+    return { status: "denied", output: refusal(`Refused: ${who}${why}`) };
+  }
+  if (answer.remember === "session") await remember(hold, tool, checked, requestId);
+  if (answer.input === undefined) return { input: hooked.input, checked, requestId };
+  const edited = await check(tool.schema, answer.input);
+  if (!edited.ok) return failed(`The arguments edited by the user do not fit ${tool.name}: ${edited.problem}`);
+  if (judge(hold, tool, edited.value, hooked.verdict).verdict === "deny") return { status: "denied", output: refusal("Refused: a rule denies the edited call") };
+  return { input: answer.input, checked: edited.value, requestId };
+}
+
+/** An "always" answer becomes a rule of the session, once. */
+async function remember(hold: Hold, tool: Tool, checked: unknown, requestId: string): Promise<void> {
+  const rule = ruleFor(callFacts(hold, tool, checked));
+  const actor = hold.state.run?.actor;
+  if (rule === undefined || actor === undefined || hold.state.rules.includes(rule)) return;
+  await hold.append([{ type: "session.updated", key: `request/${requestId}/rule`, addRules: [rule], actor }]);
+}
+
+async function performGranted(hold: Hold, tool: Tool, call: CallState, grant: Grant): Promise<CallEnd> {
+  const { part } = call;
+  if (tool.body.type === "client") return fromClient(hold, tool, part, grant);
+  if (tool.body.type === "flow") {
+    await intend(hold, tool, call, grant, call.attempts + 1);
+    try {
+      return { status: "ok", output: await toOutput(tool, await runFlow(hold, tool, part, grant.checked)) };
+    } catch (error) {
+      return flowFailure(hold, error);
+    }
+  }
+  let intent = call.intent ?? (await intend(hold, tool, call, grant, 1));
+  for (let attempt = Math.max(call.attempts, 1); ; attempt++) {
+    const owned = intent;
+    const key = `call/${part.callId}/perform/${attempt}`;
+    const value = await hold.journal.step(key, async (signal) => {
+      if (owned.attemptId !== hold.journal.attemptId) return null; // in doubt: whoever did not write the intent may not perform
+      return (await performTool(hold, tool, part, { ...owned, attempt, checked: grant.checked }, signal)) as unknown as Json; // plain data
+    });
+    if (value !== null) return value as unknown as CallEnd; // written above
+    const settled = await settle(hold, tool, part, owned, grant.checked);
+    if (settled !== "again") return settled;
+    intent = await intend(hold, tool, call, grant, attempt + 1);
+  }
+}
+
+/** Approval and intent are one append: `requestId` names the answer that this start uses up. */
+async function intend(hold: Hold, tool: Tool, { part }: CallState, grant: Grant, attempt: number): Promise<FactOf<"tool.started">> {
+  const { callId, name } = part;
+  const { journal, state } = hold;
+  const needs = tool.needs(grant.checked as never); // checked against the tool's own schema
+  const locations = needs.flatMap((need) => ("path" in need ? [{ path: need.path }] : []));
+  const workspace = state.workspace === undefined ? undefined : await hold.definitions.workspace(state.workspace);
+  const fact: NewFact = {
+    type: "tool.started",
+    key: `call/${callId}/started/${attempt}${tool.body.type === "flow" ? `/${journal.attemptId}` : ""}`,
+    ...(state.run !== undefined && { runId: state.run.id }),
+    callId,
+    name,
+    title: titleOf(tool, grant.checked),
+    kind: tool.kind,
+    input: grant.input,
+    attemptId: journal.attemptId,
+    rerun: tool.rerun,
+    flow: tool.body.type === "flow",
+    idempotencyKey: sha256(`${state.sessionId}/${callId}`),
+    toolHash: tool.hash,
+    confinement: workspace?.confinement ?? "none",
+    ...(grant.requestId !== undefined && { requestId: grant.requestId }),
+    ...(locations.length > 0 && { locations }),
+  };
+  const stored = await hold.append([fact], { sync: tool.rerun !== "safe" });
+  return stored[0] as FactOf<"tool.started">; // one in, one out
+}
+
+/** What became of a call that another attempt started: asked of its kind, its probe, a person, in this order. */
+async function settle(hold: Hold, tool: Tool, part: ToolCallPart, intent: FactOf<"tool.started">, checked: unknown): Promise<CallEnd | "again"> {
+  if (tool.rerun !== "never") return "again";
+  const probed = await probeTool(hold, tool, part, intent, checked);
+  if (probed === "happened") return { status: "ok", output: textOutput("The call had finished before a crash; its output is lost.") };
+  if (probed === "did-not") return "again";
+  const outcome = await askDoubt(hold, { callId: part.callId, tool: part.name, input: intent.input, startedAt: intent.at });
+  switch (outcome) {
+    case "run-again":
+      return "again";
+    case "it-happened":
+      return { status: "ok", output: textOutput("A crash lost the output of this call; a person says that it happened.") };
+    case "skip":
+      return { status: "cancelled", output: textOutput("A crash came in between; a person says that it did not happen, and to skip it.", { isError: true }) };
+    case "unknown":
+      return unknown("A crash came after this call had started. Its outcome is unknown: it may have happened, or may yet happen. Check before any repeat.");
+    default:
+      return outcome satisfies never;
+  }
+}
+
+async function fromClient(hold: Hold, tool: Tool, part: ToolCallPart, grant: Grant): Promise<CallEnd> {
+  const { callId } = part;
+  const { answer } = await ask(hold, callId, `${callId}/client`, { type: "client-tool", callId, tool: tool.name, input: grant.input });
+  if (answer.type !== "client-tool") throw new Error("a client-tool request was answered with another type"); // `fits` refuses that
+  return { status: answer.output.isError === true ? "error" : "ok", output: answer.output };
+}
+
+/** With hooks present the raw result is recorded inside `next`, so that a crash in a later hook is not doubt. */
+async function keepRaw(hold: Hold, callId: string, end: CallEnd): Promise<CallEnd> {
+  const runId = hold.state.run?.id;
+  const name = `call/${callId}/raw`;
+  const value = end as unknown as Json; // plain data
+  await hold.append([{ type: "step.finished", key: name, ...(runId !== undefined && { runId }), name, value }]);
+  return end;
+}
+
+function flowFailure(hold: Hold, error: unknown): CallEnd {
+  if (hold.halted.aborted || hold.journal.signal.aborted) throw error;
+  if (error instanceof UnknownOutcome) return unknown(error.message);
+  if (CapstanError.is(error)) throw error;
+  return failed(messageOf(error));
+}
+
+function failed(message: string): CallEnd {
+  return { status: "error", output: textOutput(message, { isError: true }) };
+}
+function unknown(message: string): CallEnd {
+  return { status: "unknown", output: textOutput(message, { isError: true }) };
+}
+
+export function titleOf(tool: Tool, checked: unknown): string {
+  try {
+    return tool.title(checked as never); // checked against the tool's own schema
+  } catch {
+    return tool.name; // a title is for show; its failure must not stop the call
+  }
+}

@@ -1,0 +1,171 @@
+/** Taking hold of one run: its events, its text as it comes, and its result. Cloneable, cheap, outlives nothing. */
+
+import type { Engine } from "./engine.ts";
+import { CapstanError, ERROR_CODES, type ErrorCode } from "./errors.ts";
+import { type Envelope, isLive, type Problem, type StopReason } from "./event.ts";
+import { conversation } from "./conversation.ts";
+import type { Json } from "./json.ts";
+import { type Message, NO_USAGE, textOf, type Usage } from "./message.ts";
+import type { Accepted } from "./op.ts";
+import type { OpenRequest } from "./request.ts";
+import { check, type Schema } from "./schema.ts";
+import type { Session } from "./session.ts";
+
+export type RunResult<Output = string> = {
+  readonly status: "finished" | "waiting";
+  readonly reason?: StopReason;
+  /** Text of the last message of the model. */
+  readonly text: string;
+  readonly output?: Output;
+  /** Open requests of a waiting run. */
+  readonly requests: readonly OpenRequest[];
+  /** What this run added to the conversation. */
+  readonly messages: readonly Message[];
+  readonly usage: Usage;
+  readonly turns: number;
+  readonly error?: Problem;
+};
+
+export interface Run<Output = string> {
+  /** For a steer: the run that took it, once it did. */
+  readonly id: string;
+  readonly inputId: string;
+  readonly session: Session<Output>;
+  /** From its first fact to `run.finished`, whenever called. Leaving the loop does not stop the run. */
+  events(options?: { readonly signal?: AbortSignal }): AsyncIterable<Envelope>;
+  /** Text as it comes; `reset` means that all text since the last turn is void. */
+  deltas(): AsyncIterable<{ readonly text: string; readonly reset: boolean }>;
+  /** Never throws for what happened in the run. `waiting` when only an answer can move it and this process has no `onRequest`. */
+  result(): Promise<RunResult<Output>>;
+  /** The final text. Throws unless the run ended with `end-turn`; `error.code` says why. */
+  text(): Promise<string>;
+  /** The final output, checked by the agent's `output` schema; the text without one. Throws as `text` and `output-invalid`. */
+  output(): Promise<Output>;
+}
+
+export type RunSource<Output> = {
+  readonly engine: Engine;
+  readonly session: Session<Output>;
+  readonly schema: Schema<Output> | undefined;
+  /** Whether requests are answered in this process. */
+  readonly answers: boolean;
+};
+
+export function runHandle<Output>(source: RunSource<Output>, accepted: Accepted): Run<Output> {
+  return new RunHandle(source, accepted);
+}
+
+class RunHandle<Output> implements Run<Output> {
+  id: string;
+  readonly inputId: string;
+  readonly session: Session<Output>;
+  readonly #source: RunSource<Output>;
+  readonly #after: number;
+
+  constructor(source: RunSource<Output>, accepted: Accepted) {
+    this.#source = source;
+    this.session = source.session;
+    this.inputId = accepted.inputId ?? "";
+    this.id = accepted.runId ?? "";
+    this.#after = accepted.after ?? 0;
+  }
+
+  async *events(options: { readonly signal?: AbortSignal } = {}): AsyncIterable<Envelope> {
+    const { engine } = this.#source;
+    for await (const envelope of engine.events(this.session.id, { after: String(this.#after), ...options })) {
+      const { event } = envelope;
+      if (event.type === "message.added" && event.inputId === this.inputId && event.runId !== undefined) this.id = event.runId;
+      if (event.runId === this.id) yield envelope;
+      if (event.type === "run.finished" && event.runId === this.id) return;
+      if (event.type === "input.withdrawn" && event.inputId === this.inputId) return;
+    }
+  }
+
+  async *deltas(): AsyncIterable<{ readonly text: string; readonly reset: boolean }> {
+    for await (const { event } of this.events()) {
+      if (event.type === "text.delta") yield { text: event.delta, reset: false };
+      else if (event.type === "turn.reset") yield { text: "", reset: true };
+    }
+  }
+
+  async result(): Promise<RunResult<Output>> {
+    const said = conversation();
+    let end: Omit<RunResult<Output>, "messages" | "text" | "requests"> = { status: "finished", usage: NO_USAGE, turns: 0 };
+    for await (const { event } of this.events()) {
+      if (isLive(event)) continue;
+      said.apply(event);
+      if (event.type === "run.finished") {
+        const { reason, usage, turns, error } = event;
+        end = { status: "finished", reason, usage, turns, ...(error !== undefined && { error }) };
+      } else if (event.type === "run.suspended" || event.type === "request.opened") {
+        const requests = this.#source.answers ? [] : await this.#waitsFor(event.seq);
+        if (requests.length > 0) return { ...end, status: "waiting", requests, messages: said.messages, text: lastText(said.messages) };
+      }
+    }
+    const text = lastText(said.messages);
+    const output = end.reason === "end-turn" ? await this.#parse(text) : undefined;
+    return { ...end, requests: [], messages: said.messages, text, ...(output?.ok === true && { output: output.value }) };
+  }
+
+  async text(): Promise<string> {
+    const result = await this.result();
+    if (result.reason === "end-turn") return result.text;
+    throw failure(result);
+  }
+
+  async output(): Promise<Output> {
+    const parsed = await this.#parse(await this.text());
+    if (parsed.ok) return parsed.value;
+    throw new CapstanError("output-invalid", `The model's answer does not fit the output schema: ${parsed.problem}`);
+  }
+
+  /** The open requests when the run waits for them at this very point of the log. */
+  async #waitsFor(seq: number): Promise<readonly OpenRequest[]> {
+    const summary = await this.#source.engine.summary(this.session.id);
+    if (summary?.status !== "waiting" || summary.head !== seq) return [];
+    return summary.openRequests;
+  }
+
+  async #parse(text: string): Promise<{ readonly ok: true; readonly value: Output } | { readonly ok: false; readonly problem: string }> {
+    const { schema } = this.#source;
+    if (schema === undefined) return { ok: true, value: text as Output }; // without a schema Output is string
+    let value: Json;
+    try {
+      value = JSON.parse(text) as Json; // checked by the schema below
+    } catch {
+      return { ok: false, problem: "it is not JSON" };
+    }
+    return check(schema, value);
+  }
+}
+
+function lastText(messages: readonly Message[]): string {
+  const last = messages.findLast((message) => message.role === "assistant");
+  return last === undefined ? "" : textOf(last.parts);
+}
+
+const CODE_OF: { readonly [reason in StopReason]?: ErrorCode } = {
+  "max-turns": "limit-reached",
+  "max-tokens": "limit-reached",
+  "budget": "limit-reached",
+  "deadline": "limit-reached",
+  "interrupted": "interrupted",
+  "refusal": "model-refused",
+  "content-filter": "model-refused",
+  "refused-input": "input-invalid",
+  "context-exceeded": "model-context-exceeded",
+};
+
+/** Why a run has no final text. */
+export function failure(result: RunResult<unknown>): CapstanError {
+  if (result.status === "waiting") {
+    const titles = result.requests.map(({ body }) => ("title" in body ? body.title : body.type)).join("; ");
+    return new CapstanError("run-waiting", `The run waits for an answer (${titles}): use session.respond, or give openRuntime an onRequest`);
+  }
+  const { reason = "interrupted", error } = result;
+  if (error !== undefined) {
+    const code = ERROR_CODES.find((known) => known === error.code) ?? "run-failed";
+    return new CapstanError(code, error.message, { retryable: error.retryable });
+  }
+  return new CapstanError(CODE_OF[reason] ?? "run-failed", `The run ended with ${reason} after ${result.turns} turns`);
+}

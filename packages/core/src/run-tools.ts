@@ -1,0 +1,128 @@
+/** The calls of one turn: rules for all first, then each as soon as it may run, results recorded as they come. */
+
+import { CapstanError, messageOf, toProblem } from "./errors.ts";
+import type { NewFact, ToolStatus } from "./event.ts";
+import type { Hold } from "./hold.ts";
+import { type ToolOutput, textOutput } from "./message.ts";
+import { judge } from "./policy.ts";
+import { openRequests } from "./requests.ts";
+import { permissionRequest, runCall } from "./run-call.ts";
+import { check } from "./schema.ts";
+import type { CallState } from "./state.ts";
+import type { Tool } from "./tool.ts";
+
+/**
+ * Runs what can run. Returns when every call is finished, or with what the rest waits for when nothing here can move
+ * them. Nothing suspends while a step is in flight.
+ */
+export async function runTools(hold: Hold): Promise<readonly string[]> {
+  await judgeAll(hold);
+  for (;;) {
+    if (hold.halted.aborted) return [];
+    for (const call of startable(hold)) start(hold, call);
+    const left = (hold.state.run?.calls ?? []).filter((call) => call.status !== "finished");
+    if (left.length === 0) return [];
+    const busy = [...hold.running.keys()].some((callId) => !hold.waiting.has(callId));
+    if (!busy) return [...new Set([...hold.waiting.values(), ...Object.keys(hold.state.requests)])];
+    await hold.changed();
+  }
+}
+
+/** Tools of the runtime's plugins and of the agent, by name. */
+export function findTool(hold: Hold, name: string): Tool | undefined {
+  const allowed = hold.state.run?.overrides?.tools;
+  if (allowed !== undefined && !allowed.includes(name)) return undefined;
+  const shared = hold.definitions.plugins.flatMap((plugin) => plugin.tools ?? []);
+  return [...shared, ...hold.agent.tools].find((tool) => tool.name === name);
+}
+
+/** Rules are taken for all new calls at once: what they refuse is finished, what they ask about is opened, in one append. */
+async function judgeAll(hold: Hold): Promise<void> {
+  const fresh = (hold.state.run?.calls ?? []).filter(
+    (call) => call.status === "proposed" && !hold.running.has(call.part.callId),
+  );
+  const refused: NewFact[] = [];
+  const asks: { name: string; body: ReturnType<typeof permissionRequest>["body"] }[] = [];
+  for (const { part } of fresh) {
+    const { callId, name } = part;
+    const tool = findTool(hold, name);
+    if (tool === undefined) {
+      refused.push(finishedFact(hold, callId, name, "error", textOutput(unknownTool(hold, name), { isError: true })));
+      continue;
+    }
+    const checked = await check(tool.schema, part.input);
+    if (!checked.ok) {
+      const said = typeof part.input === "string" ? "its arguments are not valid JSON" : checked.problem;
+      refused.push(finishedFact(hold, callId, name, "error", textOutput(`Wrong arguments for ${name}: ${said}`, { isError: true })));
+      continue;
+    }
+    const verdict = judge(hold, tool, checked.value);
+    if (verdict.verdict === "deny") {
+      refused.push(finishedFact(hold, callId, name, "denied", textOutput(`Refused: ${verdict.reason}`, { isError: true })));
+    } else if (verdict.verdict === "ask") asks.push(permissionRequest(hold, tool, part, part.input, checked.value, verdict));
+  }
+  if (refused.length > 0) await hold.append(refused);
+  if (asks.length > 0) await openRequests(hold, asks);
+}
+
+/** Calls that may start now: side-effect free and parallel ones at once, the others one after the other in the model's order. */
+function startable(hold: Hold): readonly CallState[] {
+  const waiting = Object.values(hold.state.requests).map((request) => ("callId" in request.body ? request.body.callId : undefined));
+  const result: CallState[] = [];
+  let orderedBusy = false;
+  for (const call of hold.state.run?.calls ?? []) {
+    if (call.status === "finished") continue;
+    const { callId, name } = call.part;
+    const tool = findTool(hold, name);
+    const free = tool !== undefined && (tool.parallel || (tool.rerun === "safe" && tool.body.type === "execute"));
+    const busy = hold.running.has(callId) || (call.status === "proposed" && waiting.includes(callId));
+    if (!busy && (free || !orderedBusy)) result.push(call);
+    if (!free) orderedBusy = true;
+  }
+  return result;
+}
+
+function start(hold: Hold, call: CallState): void {
+  const { callId } = call.part;
+  const work = finishOne(hold, call).finally(() => {
+    hold.running.delete(callId);
+    hold.wake();
+  });
+  hold.running.set(callId, work);
+  hold.background(work);
+}
+
+/** Performs one call to its recorded end. A halt leaves it unfinished: the end of the run closes it. */
+async function finishOne(hold: Hold, call: CallState): Promise<void> {
+  const { callId, name } = call.part;
+  const { clock } = hold.definitions;
+  const startedAt = clock.monotonic();
+  const tool = findTool(hold, name);
+  let end: { readonly status: ToolStatus; readonly output: ToolOutput };
+  try {
+    end =
+      tool === undefined
+        ? { status: "error", output: textOutput(unknownTool(hold, name), { isError: true }) }
+        : await runCall(hold, tool, call);
+  } catch (error) {
+    if (hold.journal.signal.aborted || CapstanError.is(error, "lost-ownership")) throw error;
+    if (hold.halted.aborted) return;
+    if (!CapstanError.is(error)) throw error;
+    // what only the user can put right ends the run, with the call's result in the log
+    await hold.append([finishedFact(hold, callId, name, "error", textOutput(messageOf(error), { isError: true }))]);
+    hold.requestHalt("failed", { problem: toProblem(error) });
+    return;
+  }
+  const durationMs = Math.round(clock.monotonic() - startedAt);
+  await hold.append([finishedFact(hold, callId, name, end.status, end.output, durationMs)]);
+}
+
+function finishedFact(hold: Hold, callId: string, name: string, status: ToolStatus, output: ToolOutput, durationMs = 0): NewFact {
+  const runId = hold.state.run?.id;
+  return { type: "tool.finished", key: `call/${callId}/finished`, ...(runId !== undefined && { runId }), callId, name, status, output, durationMs };
+}
+
+function unknownTool(hold: Hold, name: string): string {
+  const names = hold.agent.tools.map((tool) => tool.name).filter((known) => findTool(hold, known) !== undefined);
+  return `There is no tool named ${JSON.stringify(name)}. Available: ${names.join(", ") || "none"}.`;
+}

@@ -1,0 +1,162 @@
+/** A runtime: agents by name on one engine. What a program opens first and closes last. */
+
+import type { Agent, Permission } from "./agent.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import type { Definitions } from "./definitions.ts";
+import type { Engine } from "./engine.ts";
+import { CapstanError } from "./errors.ts";
+import type { Metadata, WorkspaceRef } from "./event.ts";
+import { type Ids, systemIds } from "./ids.ts";
+import type { Message, Part } from "./message.ts";
+import type { Model } from "./model.ts";
+import type { Plugin } from "./plugin.ts";
+import { Registry } from "./registry.ts";
+import type { Actor, OpenRequest } from "./request.ts";
+import type { Run } from "./run-handle.ts";
+import { type SendOptions, type Session, sessionHandle, type SessionSource } from "./session.ts";
+import type { SessionFilter, SessionSummary } from "./store.ts";
+import type { WorkspaceFactory } from "./workspace.ts";
+
+export type RuntimeOptions = {
+  readonly agents: readonly Agent<never>[];
+  /** Closed with the runtime. */
+  readonly engine: Engine;
+  /** Which sessions this process drives: those it opens and their children, all of the store, or none. Default "own". */
+  readonly work?: "own" | "all" | "none";
+  /** Rules and mode for every agent of this runtime. */
+  readonly permission?: Permission;
+  readonly workspaces?: { readonly [kind: string]: WorkspaceFactory };
+  readonly plugins?: readonly Plugin[];
+  /** Models in place of an agent's own, by agent name. */
+  readonly models?: { readonly [agent: string]: Model };
+  readonly onRequest?: Definitions["onRequest"];
+  /** Texts that never enter log, stream or error. */
+  readonly secrets?: readonly string[];
+  /** What only embedders and tests give. */
+  readonly host?: RuntimeHost;
+};
+export type RuntimeHost = {
+  readonly clock?: Clock;
+  readonly ids?: Ids;
+  /** Makes a model of `"provider/name"`. */
+  readonly resolveModel?: (name: string) => Promise<Model>;
+};
+
+export type OpenSession<Output> = {
+  readonly agent: Agent<Output> | string;
+  /** Open or create: unique in the tenant. */
+  readonly key?: string;
+  /** A folder, taken as `{ kind: "local" }`. */
+  readonly workspace?: string | WorkspaceRef;
+  readonly title?: string;
+  readonly metadata?: Metadata;
+  readonly mode?: string;
+  readonly messages?: readonly Message[];
+};
+
+export interface Runtime extends AsyncDisposable {
+  /** One input to a new session, or to the one that `key` names. Resolves when the input is durable. */
+  send<Output = string>(agent: Agent<Output> | string, input: string | readonly Part[], options?: SendOptions & Omit<OpenSession<Output>, "agent">): Promise<Run<Output>>;
+  /** An existing session by id (`session-not-found`), or one opened or created by options. */
+  session<Output = string>(idOrOptions: string | OpenSession<Output>): Promise<Session<Output>>;
+  /** Newest first. */
+  sessions(filter?: SessionFilter): Promise<readonly SessionSummary[]>;
+  /** Every open question of every session. */
+  requests(filter?: SessionFilter): Promise<readonly OpenRequest[]>;
+  /** The same runtime for somebody: sees that tenant only; stamped on inputs and answers. */
+  as(actor: Actor): Runtime;
+  /** Drains for `graceMs` (default 5,000), then stops. Cancels nothing: what is unfinished goes on at the next open. */
+  close(options?: { readonly graceMs?: number }): Promise<void>;
+}
+
+const CLOSE_GRACE_MS = 5_000;
+
+/** Opens a runtime and, unless `work` is "none", starts to drive sessions. Throws for agents that could not run. */
+export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
+  const clock = options.host?.clock ?? systemClock;
+  const ids = options.host?.ids ?? systemIds(() => clock.now());
+  const registry = await Registry.open(options, clock, ids);
+  return new RuntimeView(registry, { id: "local", door: "library" });
+}
+
+class RuntimeView implements Runtime {
+  readonly #registry: Registry;
+  readonly #actor: Actor;
+
+  constructor(registry: Registry, actor: Actor) {
+    this.#registry = registry;
+    this.#actor = actor;
+  }
+
+  async send<Output>(agent: Agent<Output> | string, input: string | readonly Part[], options: SendOptions & Omit<OpenSession<Output>, "agent"> = {}): Promise<Run<Output>> {
+    const { key, workspace, title, metadata, messages, ...sending } = options;
+    // an idempotency key without a session key names the session too: the same call gives the same run
+    const named = key ?? (sending.idempotencyKey === undefined ? undefined : `send/${sending.idempotencyKey}`);
+    const session = await this.session<Output>({
+      agent,
+      ...(named !== undefined && { key: named }),
+      ...(workspace !== undefined && { workspace }),
+      ...(title !== undefined && { title }),
+      ...(metadata !== undefined && { metadata }),
+      ...(messages !== undefined && { messages }),
+      ...(sending.mode !== undefined && { mode: sending.mode }),
+    });
+    return session.send(input, sending);
+  }
+
+  async session<Output>(idOrOptions: string | OpenSession<Output>): Promise<Session<Output>> {
+    const { engine } = this.#registry;
+    const id = typeof idOrOptions === "string" ? idOrOptions : await this.#open(idOrOptions);
+    const summary = await engine.summary(id);
+    if (summary === undefined || (this.#actor.tenant !== undefined && summary.tenant !== this.#actor.tenant)) {
+      throw new CapstanError("session-not-found", `There is no session ${JSON.stringify(id)}`);
+    }
+    if (this.#registry.works !== "none") engine.adopt(id);
+    return sessionHandle(this.#source(), { id, agent: summary.agent, ...(summary.key !== undefined && { key: summary.key }) });
+  }
+
+  sessions(filter: SessionFilter = {}): Promise<readonly SessionSummary[]> {
+    const { tenant } = this.#actor;
+    return this.#registry.engine.list({ ...filter, ...(tenant !== undefined && { tenant }) });
+  }
+
+  async requests(filter: SessionFilter = {}): Promise<readonly OpenRequest[]> {
+    const sessions = await this.sessions(filter);
+    return sessions.flatMap((session) => session.openRequests);
+  }
+
+  as(actor: Actor): Runtime {
+    return new RuntimeView(this.#registry, actor);
+  }
+
+  close({ graceMs = CLOSE_GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {
+    return this.#registry.close(graceMs);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #open<Output>(options: OpenSession<Output>): Promise<string> {
+    const { engine, ids, permission } = this.#registry;
+    const { agent: named, workspace, mode, ...rest } = options;
+    const agent = this.#registry.agent(typeof named === "string" ? named : named.name);
+    const { sessionId } = await engine.submit(
+      {
+        type: "open",
+        sessionId: ids.next("ses"),
+        agent: agent.name,
+        ...rest,
+        mode: mode ?? permission.mode ?? agent.permission.mode ?? "ask",
+        ...(workspace !== undefined && { workspace: typeof workspace === "string" ? { kind: "local", root: workspace } : workspace }),
+      },
+      { idempotencyKey: ids.random(), actor: this.#actor },
+    );
+    return sessionId;
+  }
+
+  #source(): SessionSource {
+    const { engine, ids, works, answers } = this.#registry;
+    return { engine, ids, actor: this.#actor, works: works !== "none", answers, agentOf: (name) => this.#registry.find(name) };
+  }
+}

@@ -1,0 +1,55 @@
+/** Taking up an input: as the first of a new run, or as a steer into a running one. */
+
+import type { NewFact } from "./event.ts";
+import type { Hold } from "./hold.ts";
+import { runInputHooks } from "./hooks.ts";
+import type { Message } from "./message.ts";
+import { currentPrefix } from "./prefix.ts";
+import { finishRun } from "./finish-run.ts";
+import type { QueuedInput } from "./state.ts";
+
+export async function startRun(hold: Hold, input: QueuedInput): Promise<void> {
+  const { agent, definitions } = hold;
+  const limits = { ...agent.limits, ...input.overrides?.limits };
+  const started: NewFact = {
+    type: "run.started",
+    key: `${input.runId}/started`,
+    runId: input.runId,
+    trigger: "input",
+    inputId: input.inputId,
+    agentHash: agent.hash,
+    limits,
+  };
+  const timers = limits.wallMs === undefined ? [] : [{ name: `deadline/${input.runId}`, at: definitions.clock.now() + limits.wallMs }];
+  const stored = hold.append([started], { timers }); // not awaited alone: it shares a commit with what follows
+  await stored;
+  await takeInput(hold, input);
+}
+
+/** The input passes the `input` hooks and becomes a message. A refused one ends its run. */
+export async function takeInput(hold: Hold, input: QueuedInput): Promise<void> {
+  const runId = hold.state.run?.id ?? input.runId;
+  const first = hold.state.run?.inputId === input.inputId;
+  const message: Message = { id: input.inputId, role: "user", parts: input.parts };
+  const outcome = await runInputHooks(hold, message);
+  const key = `${runId}/input/${input.inputId}`;
+  if (outcome.type === "accept") {
+    const prefix = first ? await currentPrefix(hold) : [];
+    await hold.append([...prefix, { type: "message.added", key, runId, message: outcome.message, inputId: input.inputId }]);
+    return;
+  }
+  if (outcome.type === "answer") {
+    const reply: Message = { id: `${input.inputId}/answer`, role: "assistant", parts: [{ type: "text", text: outcome.text }] };
+    await hold.append([
+      { type: "message.added", key, runId, message, inputId: input.inputId },
+      { type: "message.added", key: `${key}/answer`, runId, message: reply },
+    ]);
+    return;
+  }
+  hold.notice("warning", "refused-input", outcome.reason);
+  if (first) {
+    await finishRun(hold, "refused-input", { code: "input-invalid", message: outcome.reason, retryable: false });
+    return;
+  }
+  await hold.append([{ type: "input.withdrawn", key: `input/${input.inputId}/withdrawn`, inputId: input.inputId, actor: input.actor }]);
+}

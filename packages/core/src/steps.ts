@@ -1,0 +1,72 @@
+/** Named steps of hooks and flows: recorded when they finish, answered from the log when the action runs again. */
+
+import { CapstanError } from "./errors.ts";
+import type { NewFact, Rerun } from "./event.ts";
+import type { Hold } from "./hold.ts";
+import { type Json, sha256 } from "./json.ts";
+import { askDoubt } from "./requests.ts";
+import type { StepPerform } from "./tool.ts";
+
+/** A `never` step whose outcome a crash left open and nobody could settle. Ends its call with status `unknown`. */
+export class UnknownOutcome extends Error {}
+
+export type StepOptions = {
+  /** Unique in the run: the action's name and the step's. */
+  readonly name: string;
+  readonly rerun: Rerun;
+  readonly signal: AbortSignal;
+  /** The call that a question about a doubt belongs to. */
+  readonly callId?: string;
+};
+
+/** Performs the step once, as far as anyone can know, and returns its recorded value. */
+export async function performStep(hold: Hold, options: StepOptions, perform: StepPerform<Json | void>): Promise<Json> {
+  const { name, rerun } = options;
+  const { run } = hold.state;
+  if (run === undefined) throw new Error(`step ${name} outside a run`);
+  const finished = run.steps[name];
+  if (finished !== undefined) return finished;
+  const foreign = run.stepIntents[name];
+  if (rerun === "never" && foreign !== undefined && foreign !== hold.journal.attemptId) {
+    const settled = await settleDoubt(hold, options);
+    if (settled !== "run-again") return record(hold, options, null);
+  }
+  if (rerun !== "safe") await intend(hold, options);
+  const idempotencyKey = sha256(`${hold.state.sessionId}/${name}`);
+  const value = await hold.journal.step(name, async () => (await perform({ signal: options.signal, idempotencyKey })) ?? null);
+  return record(hold, options, value);
+}
+
+async function intend(hold: Hold, { name, rerun }: StepOptions): Promise<void> {
+  const { attemptId } = hold.journal;
+  const intent: NewFact = { type: "step.started", key: `${name}/started/${attemptId}`, ...inRun(hold), name, attemptId, rerun };
+  await hold.append([intent], { sync: true });
+}
+
+async function record(hold: Hold, { name, rerun }: StepOptions, value: Json): Promise<Json> {
+  const fact: NewFact = { type: "step.finished", key: `${name}/finished`, ...inRun(hold), name, value };
+  await hold.append([fact], { sync: rerun !== "safe" });
+  return value;
+}
+
+async function settleDoubt(hold: Hold, { name, callId }: StepOptions): Promise<"run-again" | "skip" | "it-happened"> {
+  const outcome = callId === undefined ? "unknown" : await askDoubt(hold, { callId, tool: name, input: null, startedAt: hold.definitions.clock.now(), name });
+  if (outcome === "unknown") {
+    throw new UnknownOutcome(`Step ${name} may have happened before a crash; its outcome is unknown. Check before any repeat.`);
+  }
+  return outcome;
+}
+
+function inRun(hold: Hold): { readonly runId?: string } {
+  const runId = hold.state.run?.id;
+  return runId === undefined ? {} : { runId };
+}
+
+/** Refuses a name that was already used in this run of the action. */
+export function uniqueNames(subject: string): (name: string) => void {
+  const used = new Set<string>();
+  return (name) => {
+    if (used.has(name)) throw new CapstanError("flow-diverged", `${subject} uses the step name ${JSON.stringify(name)} twice; names are keys and must differ`);
+    used.add(name);
+  };
+}

@@ -1,0 +1,224 @@
+/** An engine over any store: who drives which session, mail, timers, take-over of the dead, and the broadcast of events. */
+
+import { Channel, parseCursor } from "./broadcast.ts";
+import type { Clock } from "./clock.ts";
+import type { Drive, Engine, EventsOptions, WorkOptions } from "./engine.ts";
+import { CapstanError } from "./errors.ts";
+import type { Envelope, Fact, FactBody, FactOf } from "./event.ts";
+import { forkFacts } from "./fork.ts";
+import type { Ids } from "./ids.ts";
+import { hashJson, type Json, sha256 } from "./json.ts";
+import type { Accepted, Op, OpOf } from "./op.ts";
+import type { Actor } from "./request.ts";
+import { firstSummary, type NewMail, type SessionFilter, type SessionSummary, type Snapshot, type Store } from "./store.ts";
+import { loadBlob, readAll } from "./store-read.ts";
+import { Worker } from "./worker.ts";
+
+export type StoreEngineOptions = { readonly clock: Clock; readonly ids: Ids };
+
+/** Serves memory, SQLite and every other `Store`. Closes the store with itself. */
+export function storeEngine(store: Store, { clock, ids }: StoreEngineOptions): Engine {
+  return new StoreEngine(store, clock, ids);
+}
+
+class StoreEngine implements Engine {
+  readonly id: string;
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #worker: Worker;
+  readonly #channels = new Map<string, Channel>();
+  #unwatch: (() => void) | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(store: Store, clock: Clock, ids: Ids) {
+    this.id = store.id;
+    this.#store = store;
+    this.#clock = clock;
+    this.#ids = ids;
+    this.#worker = new Worker(store, clock, ids, (sessionId, agent) => this.#channel(sessionId, agent));
+  }
+
+  async submit(op: Op, options: { readonly idempotencyKey: string; readonly actor: Actor }): Promise<Accepted> {
+    this.#refuseWhenClosed();
+    switch (op.type) {
+      case "open":
+        return this.#open(op, options.actor);
+      case "fork":
+        return this.#fork(op, options.actor);
+      case "remove":
+        return this.#remove(op.sessionId);
+      case "respond":
+        await this.#refuseClosedRequest(op);
+        return this.#mail(op, options);
+      case "send":
+      case "withdraw":
+      case "interrupt":
+      case "update":
+        return this.#mail(op, options);
+      default:
+        return op satisfies never;
+    }
+  }
+
+  async *events(sessionId: string, options: EventsOptions = {}): AsyncIterable<Envelope> {
+    const summary = await this.#known(sessionId);
+    const channel = this.#channel(sessionId, summary.agent);
+    const reader = channel.subscribe(parseCursor(options.after, summary.head), (after) => this.#store.read(sessionId, { after }));
+    this.#watch();
+    const end = (): void => reader.end();
+    options.signal?.addEventListener("abort", end, { once: true });
+    try {
+      if (options.signal?.aborted !== true) yield* reader;
+    } finally {
+      reader.end();
+      options.signal?.removeEventListener("abort", end);
+      if (!channel.watched && !this.#worker.holds(sessionId)) this.#channels.delete(sessionId);
+    }
+  }
+
+  async *read(sessionId: string, options: { readonly after?: number; readonly types?: readonly FactBody["type"][] } = {}): AsyncIterable<Fact> {
+    yield* readAll(this.#store, sessionId, options);
+  }
+
+  snapshot(sessionId: string): Promise<Snapshot | undefined> {
+    return this.#store.snapshot(sessionId);
+  }
+
+  list(filter: SessionFilter): Promise<readonly SessionSummary[]> {
+    return this.#store.list(filter);
+  }
+
+  summary(sessionId: string): Promise<SessionSummary | undefined> {
+    return this.#store.summary(sessionId);
+  }
+
+  async work(drive: Drive, options: WorkOptions): Promise<void> {
+    this.#watch();
+    await this.#worker.work(drive, options);
+  }
+
+  adopt(sessionId: string): void {
+    this.#worker.adopt(sessionId);
+  }
+
+  async putBlob(bytes: Uint8Array): Promise<string> {
+    const hash = sha256(bytes);
+    await this.#store.putBlob(hash, bytes);
+    return hash;
+  }
+
+  async blob(hash: string): Promise<Uint8Array> {
+    return loadBlob(this.#store, hash);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#worker.close();
+    this.#unwatch?.();
+    for (const channel of this.#channels.values()) channel.end();
+    await this.#store.close();
+  }
+
+  #refuseWhenClosed(): void {
+    if (this.#closing !== undefined) throw new CapstanError("closed", "This engine is closed; open a new one");
+  }
+
+  async #known(sessionId: string): Promise<SessionSummary> {
+    const summary = await this.#store.summary(sessionId);
+    if (summary !== undefined) return summary;
+    throw new CapstanError("session-not-found", `There is no session ${JSON.stringify(sessionId)}; list them with "capstan sessions list"`);
+  }
+
+  #channel(sessionId: string, agent: string): Channel {
+    const known = this.#channels.get(sessionId);
+    if (known !== undefined) return known;
+    const channel = new Channel(sessionId, agent);
+    this.#channels.set(sessionId, channel);
+    return channel;
+  }
+
+  /** Facts that another process wrote reach readers through the store. */
+  #watch(): void {
+    this.#unwatch ??= this.#store.watch(() => {
+      for (const channel of this.#channels.values()) if (!this.#worker.holds(channel.sessionId)) channel.poke();
+      this.#worker.changed();
+    });
+  }
+
+  async #open(op: OpOf<"open">, actor: Actor): Promise<Accepted> {
+    const at = this.#clock.now();
+    const { type: _type, messages = [], ...fields } = op;
+    const created: Fact = { type: "session.created", key: "session", seq: 1, at, ...fields, mode: op.mode ?? "ask", actor };
+    const imported = messages.map((message, index): Fact => ({ type: "message.added", key: `import/${index}`, seq: index + 2, at, message }));
+    const first = firstSummary(created as FactOf<"session.created">); // built on the line above
+    const { sessionId } = await this.#store.create({
+      sessionId: op.sessionId,
+      ...(op.key !== undefined && { key: op.key }),
+      ...(actor.tenant !== undefined && { tenant: actor.tenant }),
+      facts: [created, ...imported],
+      summary: { ...first, head: 1 + imported.length },
+    });
+    this.#worker.adopt(sessionId);
+    return { sessionId };
+  }
+
+  async #fork(op: OpOf<"fork">, actor: Actor): Promise<Accepted> {
+    const source = await this.#known(op.sessionId);
+    const facts: Fact[] = [];
+    for await (const fact of this.read(op.sessionId)) {
+      if (fact.seq > (op.at ?? source.head)) break;
+      facts.push(fact);
+    }
+    const copy = forkFacts(facts, { into: op.intoSessionId, actor, now: this.#clock.now() });
+    const created = copy.facts[0] as FactOf<"session.created">; // forkFacts puts it first
+    await this.#store.create({
+      sessionId: op.intoSessionId,
+      ...(actor.tenant !== undefined && { tenant: actor.tenant }),
+      facts: copy.facts,
+      summary: { ...firstSummary(created), head: copy.facts.length, usage: copy.usage },
+    });
+    if (op.keepKey === true) await this.#store.moveKey(op.sessionId, op.intoSessionId);
+    this.#worker.adopt(op.intoSessionId);
+    return { sessionId: op.intoSessionId };
+  }
+
+  async #remove(sessionId: string): Promise<Accepted> {
+    await this.#known(sessionId);
+    await this.#worker.drop(sessionId);
+    await this.#store.remove(sessionId);
+    this.#channels.get(sessionId)?.end();
+    this.#channels.delete(sessionId);
+    return { sessionId };
+  }
+
+  async #refuseClosedRequest(op: OpOf<"respond">): Promise<void> {
+    const { openRequests } = await this.#known(op.sessionId);
+    if (openRequests.some((request) => request.requestId === op.requestId && request.expiresAt > this.#clock.now())) return;
+    throw new CapstanError("request-closed", `Request ${op.requestId} is not open: it was answered, expired, or never asked`);
+  }
+
+  async #mail(op: Exclude<Op, { type: "open" | "fork" | "remove" }>, { idempotencyKey, actor }: { readonly idempotencyKey: string; readonly actor: Actor }): Promise<Accepted> {
+    const { sessionId } = op;
+    const { head } = await this.#known(sessionId);
+    const accepted: Accepted =
+      op.type === "send" ? { sessionId, inputId: this.#ids.next("in"), runId: this.#ids.next("run"), after: head } : { sessionId };
+    const mail: NewMail = {
+      sessionId,
+      key: idempotencyKey,
+      digest: hashJson(op as unknown as Json), // an op is plain data
+      actor,
+      body: { type: "op", op, accepted },
+      accepted,
+      ...(op.type === "send" && op.ifBusy === "reject" && { ifIdle: true }),
+    };
+    this.#worker.adopt(sessionId);
+    const stored = await this.#store.submit(mail);
+    this.#worker.mailFor(sessionId);
+    return stored;
+  }
+}

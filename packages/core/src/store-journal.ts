@@ -1,0 +1,177 @@
+/** One hold on one session of a store: numbers facts, publishes what is stored, and stops at the first sign of a lost hold. */
+
+import type { Channel } from "./broadcast.ts";
+import type { Clock } from "./clock.ts";
+import { CapstanError } from "./errors.ts";
+import type { Fact, FactBody, Live, LiveBody, NewFact } from "./event.ts";
+import type { AppendOptions, Journal } from "./journal.ts";
+import { type Json, sha256 } from "./json.ts";
+import { LIMITS } from "./limits.ts";
+import type { MailboxEntry } from "./op.ts";
+import type { SessionSummary, Snapshot, Store } from "./store.ts";
+import { loadBlob, readAll } from "./store-read.ts";
+import { summarize } from "./summary.ts";
+
+export type HoldOf = {
+  readonly sessionId: string;
+  readonly epoch: number;
+  readonly head: number;
+  readonly attemptId: string;
+  readonly summary: SessionSummary | undefined;
+  readonly channel: Channel;
+};
+
+export class StoreJournal implements Journal {
+  readonly sessionId: string;
+  readonly epoch: number;
+  readonly attemptId: string;
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #channel: Channel;
+  readonly #lost = new AbortController();
+  readonly #draining = new AbortController();
+  /** Facts of the running run by key: what a second append of the same key answers with. */
+  readonly #known = new Map<string, Fact>();
+  #head: number;
+  #published: number;
+  #eph = 0;
+  #summary: SessionSummary | undefined;
+  #mail: MailboxEntry[] = [];
+  #lastPosition = 0;
+  #mailMayWait = true;
+  #arrived: (() => void) | undefined;
+
+  constructor(store: Store, clock: Clock, hold: HoldOf) {
+    this.sessionId = hold.sessionId;
+    this.epoch = hold.epoch;
+    this.attemptId = hold.attemptId;
+    this.#store = store;
+    this.#clock = clock;
+    this.#channel = hold.channel;
+    this.#head = hold.head;
+    this.#published = hold.head;
+    this.#summary = hold.summary;
+  }
+
+  get signal(): AbortSignal {
+    return this.#lost.signal;
+  }
+  get draining(): AbortSignal {
+    return this.#draining.signal;
+  }
+
+  read(options: { readonly after?: number; readonly types?: readonly FactBody["type"][] } = {}): AsyncIterable<Fact> {
+    return readAll(this.#store, this.sessionId, options);
+  }
+
+  snapshot(): Promise<Snapshot | undefined> {
+    return this.#store.snapshot(this.sessionId);
+  }
+
+  async append(newFacts: readonly NewFact[], options: AppendOptions = {}): Promise<readonly Fact[]> {
+    this.signal.throwIfAborted();
+    const at = this.#clock.now();
+    const fresh: Fact[] = [];
+    const answer = newFacts.map((newFact) => {
+      const known = this.#known.get(newFact.key);
+      if (known !== undefined) return known;
+      const fact: Fact = { ...newFact, seq: this.#head + fresh.length + 1, at };
+      this.#known.set(fact.key, fact);
+      fresh.push(fact);
+      return fact;
+    });
+    const { sync = false, consumes = [], timers = [], snapshot } = options;
+    if (fresh.length === 0 && consumes.length === 0 && timers.length === 0 && snapshot === undefined) return answer;
+    this.#head += fresh.length;
+    const summary = this.#summary === undefined ? undefined : fresh.reduce(summarize, this.#summary);
+    const changed = summary !== undefined && summary !== this.#summary;
+    this.#summary = summary;
+    try {
+      await this.#store.append(
+        {
+          sessionId: this.sessionId,
+          epoch: this.epoch,
+          facts: fresh,
+          ...(consumes.length > 0 && { consumes }),
+          ...(timers.length > 0 && { timers }),
+          ...(changed && { summary: { ...summary, head: this.#head, updatedAt: at } }),
+          ...(snapshot !== undefined && { snapshot }),
+        },
+        { sync },
+      );
+    } catch (error) {
+      this.lose(error);
+      throw error;
+    }
+    this.#publish(fresh);
+    return answer;
+  }
+
+  async step<T extends Json | void>(_key: string, perform: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    this.signal.throwIfAborted();
+    return perform(this.signal);
+  }
+
+  async next(): Promise<MailboxEntry> {
+    for (;;) {
+      this.signal.throwIfAborted();
+      const entry = this.#mail.shift();
+      if (entry !== undefined) {
+        this.#lastPosition = entry.position;
+        return entry;
+      }
+      if (this.#mailMayWait) {
+        this.#mailMayWait = false;
+        const waiting = await this.#store.mail(this.sessionId);
+        this.#mail = waiting.filter((found) => found.position > this.#lastPosition);
+      } else await new Promise<void>((resolve) => (this.#arrived = resolve));
+    }
+  }
+
+  async putBlob(bytes: Uint8Array): Promise<string> {
+    const hash = sha256(bytes);
+    await this.#store.putBlob(hash, bytes);
+    return hash;
+  }
+
+  blob(hash: string): Promise<Uint8Array> {
+    return loadBlob(this.#store, hash);
+  }
+
+  live(events: readonly LiveBody[], runId?: string): void {
+    if (this.signal.aborted) return;
+    const at = this.#clock.now();
+    const named = runId === undefined ? {} : { runId };
+    this.#channel.publishLive(events.map((event): Live => ({ ...event, seq: this.#published, eph: ++this.#eph, at, ...named })));
+  }
+
+  mailArrived(): void {
+    this.#mailMayWait = true;
+    this.#wake();
+  }
+
+  drain(): void {
+    this.#draining.abort(new CapstanError("closed", "The process is closing"));
+  }
+
+  /** The hold is over: nothing more is written, and whoever waits learns why. */
+  lose(reason: unknown): void {
+    if (!this.signal.aborted) this.#lost.abort(reason);
+    this.#wake();
+  }
+
+  #wake(): void {
+    const arrived = this.#arrived;
+    this.#arrived = undefined;
+    arrived?.();
+  }
+
+  #publish(facts: readonly Fact[]): void {
+    const last = facts.at(-1);
+    if (last === undefined) return;
+    this.#published = last.seq;
+    this.#eph = 0;
+    this.#channel.publishFacts(facts);
+    if (facts.some((fact) => fact.type === "run.finished") || this.#known.size > LIMITS.readPage * 16) this.#known.clear();
+  }
+}

@@ -1,0 +1,28 @@
+/** Reading a store in pages, and bytes by their hash. */
+
+import { CapstanError } from "./errors.ts";
+import type { Fact, FactBody } from "./event.ts";
+import { LIMITS } from "./limits.ts";
+import type { Store } from "./store.ts";
+
+/** Every fact after `after`, page by page. */
+export async function* readAll(
+  store: Store,
+  sessionId: string,
+  { after = 0, types }: { readonly after?: number; readonly types?: readonly FactBody["type"][] },
+): AsyncGenerator<Fact> {
+  let position = after;
+  for (;;) {
+    const page = await store.read(sessionId, { after: position, ...(types !== undefined && { types }) });
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < LIMITS.readPage) return;
+    position = last.seq;
+  }
+}
+
+export async function loadBlob(store: Store, hash: string): Promise<Uint8Array> {
+  const bytes = await store.blob(hash);
+  if (bytes !== undefined) return bytes;
+  throw new CapstanError("blob-missing", `The stored bytes ${hash.slice(0, 12)}... are missing from the store; restore them from a backup`);
+}

@@ -1,0 +1,39 @@
+/** What a tool returned, as the output that the log keeps and the model reads. */
+
+import type { Json } from "./json.ts";
+import { LIMITS } from "./limits.ts";
+import { text, type ToolOutput, textOutput } from "./message.ts";
+import { check } from "./schema.ts";
+import type { Tool, ToolResult } from "./tool.ts";
+
+/** Text stays text, JSON becomes text and, when it fits the tool's output schema, a structured value. */
+export async function toOutput(tool: Tool, result: ToolResult): Promise<ToolOutput> {
+  if (result === undefined || result === null) return textOutput("Done.");
+  if (typeof result === "string") return bounded(textOutput(result));
+  if (isToolOutput(result)) return bounded(result);
+  const value = result as Json; // what is left of ToolResult
+  const output = textOutput(JSON.stringify(value));
+  if (tool.outputSchema === undefined) return bounded(output);
+  const checked = await check(tool.outputSchema, value);
+  if (checked.ok) return bounded({ ...output, output: value });
+  return textOutput(`${tool.name} returned something that does not fit its own output schema: ${checked.problem}`, { isError: true });
+}
+
+function isToolOutput(result: Exclude<ToolResult, void>): result is ToolOutput {
+  return typeof result === "object" && result !== null && "content" in result && Array.isArray(result.content);
+}
+
+/** Long texts keep their first and last half, with a line between that says how much is missing. */
+function bounded(output: ToolOutput): ToolOutput {
+  const limit = LIMITS.toolOutputBytes;
+  if (!output.content.some((part) => part.type === "text" && part.text.length > limit)) return output;
+  const content = output.content.map((part) => (part.type === "text" ? text(shorten(part.text, limit)) : part));
+  return { ...output, content, truncated: true };
+}
+
+function shorten(value: string, limit: number): string {
+  if (value.length <= limit) return value;
+  const half = limit / 2;
+  const head = value.slice(0, half).toWellFormed();
+  return `${head}\n[... ${value.length - limit} characters left out ...]\n${value.slice(-half).toWellFormed()}`;
+}

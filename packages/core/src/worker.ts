@@ -1,0 +1,219 @@
+/** Drives the sessions of one process: takes what is free, takes over from the dead, and gives back what is done. */
+
+import type { Channel } from "./broadcast.ts";
+import type { Clock } from "./clock.ts";
+import type { Drive, WorkOptions } from "./engine.ts";
+import { CapstanError, messageOf } from "./errors.ts";
+import type { Ids } from "./ids.ts";
+import { LIMITS } from "./limits.ts";
+import type { PendingSession, Store } from "./store.ts";
+import { StoreJournal } from "./store-journal.ts";
+
+type Held = { readonly journal: StoreJournal; readonly driving: Promise<void> };
+type Sighting = { readonly beat: number; readonly since: number };
+
+export class Worker {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #channelOf: (sessionId: string, agent: string) => Channel;
+  readonly #owner: string;
+  readonly #held = new Map<string, Held>();
+  readonly #own = new Set<string>();
+  /** Sessions that could not be driven here, and why; asked again when they get new mail or an agent is added. */
+  readonly #stuck = new Set<string>();
+  readonly #sightings = new Map<string, Sighting>();
+  #job: { readonly drive: Drive; readonly which: "own" | "all" } | undefined;
+  #registered: Promise<void> | undefined;
+  #cancelTimer: () => void = () => undefined;
+  #cancelBeat: () => void = () => undefined;
+  #scanning: Promise<void> | undefined;
+  #scanAgain = false;
+  #closed = false;
+
+  constructor(store: Store, clock: Clock, ids: Ids, channelOf: (sessionId: string, agent: string) => Channel) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#ids = ids;
+    this.#channelOf = channelOf;
+    this.#owner = `own_${ids.random()}`;
+  }
+
+  holds(sessionId: string): boolean {
+    return this.#held.has(sessionId);
+  }
+
+  adopt(sessionId: string): void {
+    if (this.#own.has(sessionId)) return;
+    this.#own.add(sessionId);
+    this.changed();
+  }
+
+  /** New mail was stored by this process. */
+  mailFor(sessionId: string): void {
+    this.#stuck.delete(sessionId);
+    const held = this.#held.get(sessionId);
+    if (held === undefined) this.changed();
+    else held.journal.mailArrived();
+  }
+
+  /** Something in the store changed: there may be mail for what is held, and sessions to take. */
+  changed(): void {
+    for (const { journal } of this.#held.values()) journal.mailArrived();
+    this.#scan();
+  }
+
+  async work(drive: Drive, { which, signal }: WorkOptions): Promise<void> {
+    this.#job = { drive, which };
+    this.#stuck.clear();
+    this.changed();
+    if (!signal.aborted) await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    if (this.#job?.drive === drive) this.#job = undefined;
+    await this.#drain();
+  }
+
+  /** Ends the hold on a session that is about to be removed. */
+  async drop(sessionId: string): Promise<void> {
+    const held = this.#held.get(sessionId);
+    held?.journal.lose(new CapstanError("session-not-found", `Session ${sessionId} was removed`));
+    await held?.driving;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#job = undefined;
+    this.#cancelTimer();
+    this.#cancelBeat();
+    await this.#scanning;
+    const held = [...this.#held.values()];
+    for (const { journal } of held) journal.lose(new CapstanError("closed", "The engine was closed"));
+    await Promise.all(held.map(({ driving }) => driving));
+  }
+
+  /** Lets every drive come to its next stop. */
+  async #drain(): Promise<void> {
+    const held = [...this.#held.values()];
+    for (const { journal } of held) journal.drain();
+    await Promise.all(held.map(({ driving }) => driving));
+  }
+
+  /** One look at a time; a change during a look means another one. */
+  #scan(): void {
+    if (this.#job === undefined || this.#closed) return;
+    this.#scanAgain = true;
+    this.#scanning ??= this.#scanUntilQuiet().finally(() => (this.#scanning = undefined));
+  }
+
+  async #scanUntilQuiet(): Promise<void> {
+    while (this.#scanAgain && !this.#closed && this.#job !== undefined) {
+      this.#scanAgain = false;
+      try {
+        await this.#scanOnce();
+      } catch (error) {
+        if (CapstanError.is(error, "closed")) return;
+        // the store is out of order for now: look again later, sessions are safe in it
+        this.#lookAgain(LIMITS.beatMs);
+      }
+    }
+  }
+
+  async #scanOnce(): Promise<void> {
+    const next = await this.#store.fireTimers(this.#clock.now());
+    if (next !== undefined) this.#lookAgain(Math.max(0, next - this.#clock.now()));
+    const pending = await this.#store.pending();
+    const foreign: PendingSession[] = [];
+    for (const session of pending) {
+      const { sessionId, owner } = session;
+      const held = this.#held.get(sessionId);
+      if (held !== undefined) held.journal.mailArrived();
+      else if (!this.#wants(sessionId)) continue;
+      else if (owner === undefined) await this.#take(session);
+      else foreign.push(session);
+    }
+    if (foreign.length > 0) await this.#takeOver(foreign);
+  }
+
+  #wants(sessionId: string): boolean {
+    return (this.#job?.which === "all" || this.#own.has(sessionId)) && !this.#stuck.has(sessionId);
+  }
+
+  /** Owners that are dead, or whose sign of life stood still for too long by our clock, lose what they hold. */
+  async #takeOver(sessions: readonly PendingSession[]): Promise<void> {
+    const owners = new Map((await this.#store.owners()).map((state) => [state.owner, state]));
+    const now = this.#clock.monotonic();
+    for (const session of sessions) {
+      const owner = session.owner ?? "";
+      const state = owners.get(owner);
+      if (state === undefined || state.alive === false || this.#standsStill(owner, state.beat, now)) await this.#take(session, owner);
+    }
+    this.#lookAgain(LIMITS.beatMs);
+  }
+
+  #standsStill(owner: string, beat: number, now: number): boolean {
+    const seen = this.#sightings.get(owner);
+    if (seen === undefined || seen.beat !== beat) {
+      this.#sightings.set(owner, { beat, since: now });
+      return false;
+    }
+    return now - seen.since >= LIMITS.takeoverMs;
+  }
+
+  #lookAgain(afterMs: number): void {
+    this.#cancelTimer();
+    this.#cancelTimer = this.#clock.after(afterMs, () => this.#scan(), { background: true });
+  }
+
+  async #take({ sessionId, agent }: PendingSession, replacing?: string): Promise<void> {
+    const job = this.#job;
+    if (job === undefined || this.#held.has(sessionId)) return;
+    await (this.#registered ??= this.#register());
+    const claim = await this.#store.claim(sessionId, this.#owner, replacing);
+    if (claim === undefined) return;
+    const journal = new StoreJournal(this.#store, this.#clock, {
+      sessionId,
+      ...claim,
+      attemptId: this.#ids.random(),
+      summary: await this.#store.summary(sessionId),
+      channel: this.#channelOf(sessionId, agent),
+    });
+    const driving = this.#drive(job.drive, journal);
+    this.#held.set(sessionId, { journal, driving });
+    if (this.#closed) journal.lose(new CapstanError("closed", "The engine was closed"));
+  }
+
+  async #drive(drive: Drive, journal: StoreJournal): Promise<void> {
+    const { sessionId, epoch } = journal;
+    try {
+      await drive(journal);
+    } catch (error) {
+      if (!journal.signal.aborted) this.#report(journal, error);
+    } finally {
+      journal.lose(new CapstanError("lost-ownership", `This hold on ${sessionId} is over`));
+      this.#held.delete(sessionId);
+      await this.#store.release(sessionId, epoch).catch(() => undefined); // whoever opens next takes over from a dead owner
+      this.#scan();
+    }
+  }
+
+  /** An unexpected end of a drive is visible and is not tried again by itself: the session waits for new mail. */
+  #report(journal: StoreJournal, error: unknown): void {
+    this.#stuck.add(journal.sessionId);
+    const code = CapstanError.is(error) ? error.code : "run-failed";
+    journal.live([{ type: "notice", severity: "error", code, title: messageOf(error) }]);
+  }
+
+  async #register(): Promise<void> {
+    await this.#store.register(this.#owner);
+    const beat = (): void => {
+      this.#cancelBeat = this.#clock.after(
+        LIMITS.beatMs,
+        () => {
+          if (this.#held.size > 0) this.#store.beat(this.#owner).catch(() => undefined); // a missed beat costs at most the hold
+          beat();
+        },
+        { background: true },
+      );
+    };
+    beat();
+  }
+}

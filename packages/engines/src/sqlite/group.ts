@@ -1,0 +1,189 @@
+/** Group commit: what is asked for in one tick is done in call order in one transaction and answered after its commit. */
+
+import { CapstanError, type Clock } from "@capstan/core";
+import { sqliteCode, SQLITE, toStoreError, type Database } from "./database.ts";
+
+/** `sync`: a write that is on disk before it is answered, in `full` durability. `barrier`: in `relaxed` too. */
+export type Kind = "read" | "write" | "sync" | "barrier";
+
+export interface Group {
+  /**
+   * `work` is part of a transaction, and runs again when that one was undone because of a lock: it changes nothing but the
+   * database. When it throws a `CapstanError`, what it wrote is undone and the others go on.
+   */
+  do<T>(kind: Kind, work: (db: Database) => T): Promise<T>;
+  /** Does what was asked for, then closes the connection. What is asked for later rejects with `closed`. */
+  close(): Promise<void>;
+}
+
+export type GroupOptions = {
+  readonly path: string;
+  readonly full: boolean;
+  readonly clock: Clock;
+  /** Opens a connection: the first one, and another after a failure. */
+  readonly open: () => Database;
+  readonly db: Database;
+};
+
+/** Work in one transaction; more waits for the next, so that neither the lock nor the thread is held for long. */
+const MAX_WORK = 256;
+/** How long a group waits for a lock that another process holds, without blocking the thread. */
+const BUSY_BUDGET_MS = 5_000;
+const BUSY_RETRY_MS = 5;
+
+type Item = {
+  readonly kind: Kind;
+  readonly work: (db: Database) => unknown;
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: unknown) => void;
+};
+type Outcome = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
+type State = {
+  readonly options: GroupOptions;
+  queue: Item[];
+  db: Database | undefined;
+  synchronous: "FULL" | "NORMAL" | undefined;
+  scheduled: boolean;
+  /** Since when, by the monotonic clock, another process keeps the lock. */
+  busySince: number | undefined;
+  closing: (() => void) | undefined;
+};
+
+export function group(options: GroupOptions): Group {
+  const state: State = {
+    options,
+    queue: [],
+    db: options.db,
+    synchronous: undefined,
+    scheduled: false,
+    busySince: undefined,
+    closing: undefined,
+  };
+  let closed: Promise<void> | undefined;
+  return {
+    do<T>(kind: Kind, work: (db: Database) => T) {
+      return new Promise<T>((resolve, reject) => {
+        if (closed !== undefined) return reject(new CapstanError("closed", "the store is closed"));
+        state.queue.push({ kind, work, resolve, reject });
+        schedule(state);
+      });
+    },
+    close() {
+      closed ??= new Promise<void>((resolve) => {
+        state.closing = resolve;
+        schedule(state);
+      }).then(() => distrust(state));
+      return closed;
+    },
+  };
+}
+
+function schedule(state: State): void {
+  if (state.scheduled) return;
+  state.scheduled = true;
+  setImmediate(() => {
+    state.scheduled = false;
+    flush(state);
+  });
+}
+
+function flush(state: State): void {
+  const items = state.queue.slice(0, MAX_WORK);
+  if (items.length > 0 && !perform(state, items)) return;
+  state.queue.splice(0, items.length);
+  if (state.queue.length > 0) schedule(state);
+  else state.closing?.();
+}
+
+/** `false` when the lock was busy: the same items are tried again later. */
+function perform(state: State, items: readonly Item[]): boolean {
+  let outcomes: readonly Outcome[];
+  try {
+    const db = begin(state, items);
+    outcomes = items.map((item) => attempt(state, db, item, items.length > 1));
+    db.run("COMMIT");
+    state.busySince = undefined;
+  } catch (error) {
+    if (sqliteCode(error) === SQLITE.BUSY && waitForLock(state)) return false;
+    state.busySince = undefined;
+    distrust(state);
+    const typed = toStoreError(error, state.options.path);
+    for (const { reject } of items) reject(typed);
+    return true;
+  }
+  for (const [index, outcome] of outcomes.entries()) {
+    const item = items[index];
+    if (outcome.ok) item?.resolve(outcome.value as never); // the value of this item's own work
+    else item?.reject(outcome.error);
+  }
+  return true;
+}
+
+function begin(state: State, items: readonly Item[]): Database {
+  state.db ??= state.options.open();
+  const { db } = state;
+  if (items.every(({ kind }) => kind === "read")) {
+    db.run("BEGIN");
+    return db;
+  }
+  const sync = items.some(({ kind }) => kind === "barrier" || (kind === "sync" && state.options.full));
+  const synchronous = sync ? "FULL" : "NORMAL"; // in WAL mode NORMAL syncs at checkpoints only
+  if (state.synchronous !== synchronous) {
+    db.exec(`PRAGMA synchronous = ${synchronous}`);
+    state.synchronous = synchronous;
+  }
+  db.run("BEGIN IMMEDIATE");
+  return db;
+}
+
+function attempt(state: State, db: Database, { work }: Item, together: boolean): Outcome {
+  if (together) db.run("SAVEPOINT work");
+  try {
+    const value = work(db);
+    if (together) db.run("RELEASE work");
+    return { ok: true, value };
+  } catch (thrown) {
+    const error = sqliteCode(thrown) === SQLITE.CORRUPT ? toStoreError(thrown, state.options.path) : thrown;
+    // What else SQLite refuses may have ended the transaction: the whole group fails.
+    if (!CapstanError.is(error) || !db.open) throw error;
+    if (together) {
+      db.run("ROLLBACK TO work");
+      db.run("RELEASE work");
+    } else {
+      db.run("ROLLBACK");
+      db.run("BEGIN");
+    }
+    return { ok: false, error };
+  }
+}
+
+function waitForLock(state: State): boolean {
+  const { clock } = state.options;
+  if (state.db?.open === true) state.db.run("ROLLBACK");
+  const now = clock.monotonic();
+  state.busySince ??= now;
+  if (now - state.busySince > BUSY_BUDGET_MS) return false;
+  state.scheduled = true;
+  clock.after(BUSY_RETRY_MS, () => {
+    state.scheduled = false;
+    flush(state);
+  });
+  return true;
+}
+
+/** A connection that failed is not used again: the next work opens another. */
+function distrust(state: State): void {
+  const { db } = state;
+  state.db = undefined;
+  state.synchronous = undefined;
+  try {
+    if (db?.open === true) db.run("ROLLBACK");
+  } catch {
+    // closing it undoes what it wrote
+  }
+  try {
+    db?.close();
+  } catch {
+    // it is not used again either way
+  }
+}

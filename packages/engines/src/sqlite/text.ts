@@ -1,0 +1,10 @@
+/** Any JavaScript string as SQLite text and back: lone surrogates, which UTF-8 cannot hold, survive. */
+
+/** Injective, and the text itself unless it is not well formed or could be taken for an escaped one. */
+export function toText(value: string): string {
+  return value.isWellFormed() && !value.startsWith('"') ? value : JSON.stringify(value);
+}
+
+export function fromText(value: string): string {
+  return value.startsWith('"') ? String(JSON.parse(value)) : value;
+}

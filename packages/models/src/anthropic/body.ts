@@ -1,0 +1,174 @@
+/** The body of `POST /v1/messages` (protocols.md section 1.1) as segments of JSON text. */
+
+import { CapstanError, type Json, type Message, type ModelRequest, type ModelSettings, type ToolSpec } from "@capstan/core";
+import { wireJson } from "../wire-text.ts";
+import { isObject } from "./blocks.ts";
+import { type Blobs, type HistoryEncoder, historyEncoder } from "./history.ts";
+import type { Thinking } from "./model-table.ts";
+
+export type BodyOptions = {
+  readonly modelId: string;
+  readonly maxOutputTokens: number;
+  /** The most that the model can be asked for. */
+  readonly maxOutputLimit: number;
+  readonly thinking: Thinking;
+  readonly images: boolean;
+  /** Whether the endpoint takes `cache_control`. */
+  readonly cacheMarkers: boolean;
+  readonly extraBody?: Json;
+};
+
+export type BodyEncoder = (request: ModelRequest) => Promise<readonly string[]>;
+
+/** The API takes this many `cache_control` markers in one request. */
+const MAX_MARKERS = 4;
+const MARKER = { type: "ephemeral" } as const;
+
+/** One encoder a model. `maxOutputTokens` of the options counts unless the request's settings say otherwise. */
+export function bodyEncoder(options: BodyOptions): BodyEncoder {
+  const history = historyEncoder(options.modelId, options);
+  const prefix = prefixEncoder();
+  return async (request) => {
+    const { settings, messages } = request;
+    const blobs = await loadBlobs(history, messages, request.blob);
+    const cache = options.cacheMarkers ? request.cache : [];
+    const { system, tools, marked } = prefix(request.system, request.tools, cache.includes(-1));
+    const list = history.encode(messages, cache, MAX_MARKERS - (marked ? 1 : 0), blobs);
+    const extra = { ...objectOf(options.extraBody), ...objectOf(settings.extraBody) };
+    const members = wireJson({ ...parameters(options, settings, request.tools), ...extra, stream: true });
+    const segments = [members.slice(0, -1)];
+    if (tools !== "" && !("tools" in extra)) segments.push(tools);
+    if (system !== "" && !("system" in extra)) segments.push(system);
+    if ("messages" in extra) return [...segments, "}"];
+    if (list.length === 0) throw nothingToSay();
+    segments.push(',"messages":[');
+    for (const segment of list) segments.push(segment);
+    segments.push("]}");
+    return segments;
+  };
+}
+
+function nothingToSay(): CapstanError {
+  const message = "The conversation holds nothing that can be sent to the model. Send a text that is not empty.";
+  return new CapstanError("model-invalid-request", message, { provider: "anthropic" });
+}
+
+function objectOf(value: Json | undefined): { readonly [key: string]: Json } {
+  return isObject(value) ? value : {};
+}
+
+async function loadBlobs(
+  history: HistoryEncoder,
+  messages: readonly Message[],
+  load: ModelRequest["blob"],
+): Promise<Blobs> {
+  const blobs = new Map<string, string>();
+  for (const hash of new Set(history.missingBlobs(messages))) {
+    const bytes = await load(hash);
+    blobs.set(hash, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64"));
+  }
+  return blobs;
+}
+
+type Prefix = { readonly system: string; readonly tools: string; readonly marked: boolean };
+
+/** System text and tools are encoded once for as long as the caller passes the same array and text. */
+function prefixEncoder(): (system: string, tools: readonly ToolSpec[], mark: boolean) => Prefix {
+  const known = new WeakMap<readonly ToolSpec[], { readonly system: string; readonly mark: boolean; readonly made: Prefix }>();
+  return (system, tools, mark) => {
+    const found = known.get(tools);
+    if (found?.mark === mark && found.system === system) return found.made;
+    const made = encodePrefix(system, tools, mark);
+    known.set(tools, { system, mark, made });
+    return made;
+  };
+}
+
+/** The order of the cache is tools, system, messages: the marker goes on the last of the first two. */
+function encodePrefix(system: string, tools: readonly ToolSpec[], mark: boolean): Prefix {
+  const hasSystem = system.trim() !== "";
+  const markTool = mark && !hasSystem;
+  const toolList = tools.map((tool, index) => ({
+    name: tool.name,
+    description: tool.description,
+    input_schema: tool.inputSchema,
+    ...(markTool && index === tools.length - 1 && { cache_control: MARKER }),
+  }));
+  const block = { type: "text", text: system, ...(mark && { cache_control: MARKER }) };
+  return {
+    tools: tools.length === 0 ? "" : `,"tools":${wireJson(toolList)}`,
+    system: hasSystem ? `,"system":${wireJson([block])}` : "",
+    marked: mark && (hasSystem || tools.length > 0),
+  };
+}
+
+type Parameters = { [name: string]: Json };
+
+function parameters(options: BodyOptions, settings: ModelSettings, tools: readonly ToolSpec[]): Parameters {
+  const made: Parameters = {
+    model: options.modelId,
+    max_tokens: settings.maxOutputTokens ?? options.maxOutputTokens,
+    ...(settings.temperature !== undefined && { temperature: settings.temperature }),
+  };
+  const { toolChoice = "auto" } = settings;
+  if (tools.length > 0 && (toolChoice !== "auto" || settings.parallel === false)) {
+    made["tool_choice"] = {
+      ...(toolChoice === "auto" && { type: "auto" }),
+      ...(toolChoice === "required" && { type: "any" }),
+      ...(typeof toolChoice === "object" && { type: "tool", name: toolChoice.tool }),
+      ...(settings.parallel === false && { disable_parallel_tool_use: true }),
+    };
+  }
+  const { thinking, effort } = reasoning(options, settings, tools.length > 0 && toolChoice !== "auto");
+  if (thinking !== undefined) made["thinking"] = thinking;
+  const budget = thinking?.["budget_tokens"];
+  // Thinking counts towards max_tokens, which must be larger than the budget.
+  if (typeof budget === "number" && Number(made["max_tokens"]) <= budget) {
+    made["max_tokens"] = Math.min(budget + options.maxOutputTokens, Math.max(options.maxOutputLimit, budget + 1));
+  }
+  if (effort !== undefined || settings.outputSchema !== undefined) {
+    made["output_config"] = {
+      ...(effort !== undefined && { effort }),
+      ...(settings.outputSchema !== undefined && { format: { type: "json_schema", schema: settings.outputSchema } }),
+    };
+  }
+  return made;
+}
+
+type Reasoning = { readonly thinking?: { readonly [key: string]: Json }; readonly effort?: Effort };
+type Effort = "low" | "medium" | "high";
+
+const BUDGETS = { low: 2_048, medium: 8_192, high: 24_576, adaptive: 8_192 } as const;
+/** Newer models leave the text of their thinking out unless asked for a summary: people would see nothing happen. */
+const ADAPTIVE = { type: "adaptive", display: "summarized" } as const;
+/** Smallest budget that the API takes. */
+const MIN_BUDGET = 1_024;
+
+/** `forced`: a forced tool call excludes thinking on the models that can do without. */
+function reasoning({ thinking: mode }: BodyOptions, settings: ModelSettings, forced: boolean): Reasoning {
+  const wish = settings.reasoning;
+  const thinksUnasked = mode === "default" || mode === "between-tools" || mode === "always";
+  if (wish === undefined && !forced) return thinksUnasked ? { thinking: ADAPTIVE } : {};
+  if (wish === undefined || wish === "off" || forced) return withoutThinking(mode, wish === "off");
+  if (typeof wish === "object") {
+    if (mode === "budget" || mode === "either") return { thinking: enabled(wish.budgetTokens) };
+    return { thinking: ADAPTIVE, effort: effortOf(wish.budgetTokens) };
+  }
+  if (mode === "budget") return { thinking: enabled(BUDGETS[wish]) };
+  return wish === "adaptive" ? { thinking: ADAPTIVE } : { thinking: ADAPTIVE, effort: wish };
+}
+
+function withoutThinking(mode: Thinking, asked: boolean): Reasoning {
+  if (mode === "always") return asked ? { thinking: ADAPTIVE, effort: "low" } : { thinking: ADAPTIVE };
+  return { thinking: { type: mode === "between-tools" ? "between_tools" : "disabled" } };
+}
+
+function enabled(budgetTokens: number): { readonly [key: string]: Json } {
+  return { type: "enabled", budget_tokens: Math.max(MIN_BUDGET, Math.round(budgetTokens)) };
+}
+
+/** Models without budgets are steered by effort: the nearest one. */
+function effortOf(budgetTokens: number): Effort {
+  if (budgetTokens < (BUDGETS.low + BUDGETS.medium) / 2) return "low";
+  return budgetTokens < (BUDGETS.medium + BUDGETS.high) / 2 ? "medium" : "high";
+}

@@ -1,0 +1,250 @@
+/** The event stream of the Messages API (protocols.md section 1.2) as model events. Pure; one decoder a response. */
+
+import type { CapstanError, Json, ModelEvent, Usage } from "@capstan/core";
+import { type Price, withCost } from "../price.ts";
+import type { SseEvent } from "../sse.ts";
+import { memberOf } from "./blocks.ts";
+import { protocolError } from "./errors.ts";
+import { addOther, addText, endBlock, type OpenBlock, openBlock } from "./open-block.ts";
+
+export type DecoderOptions = {
+  /** Goes into the seal of thinking: only this model gets it back. */
+  readonly modelId: string;
+  readonly price: Price | undefined;
+  /** The typed error of an `error` event. */
+  readonly toError: (data: string) => CapstanError;
+};
+
+export interface MessageDecoder {
+  /** Events of one network chunk, in order. Throws on an `error` event and on what breaks the protocol. */
+  push(events: readonly SseEvent[]): readonly ModelEvent[];
+  /** `message_stop` has come: the answer is whole. */
+  readonly finished: boolean;
+  /** Anything of the protocol has come. */
+  readonly started: boolean;
+}
+
+const REASONS: Readonly<Record<string, Extract<ModelEvent, { type: "finish" }>["reason"]>> = {
+  end_turn: "stop",
+  stop_sequence: "stop",
+  tool_use: "tool-calls",
+  max_tokens: "length",
+  pause_turn: "paused",
+  compaction: "paused",
+  refusal: "refusal",
+  model_context_window_exceeded: "context-exceeded",
+};
+
+export function messageDecoder(options: DecoderOptions): MessageDecoder {
+  return new Decoder(options);
+}
+
+/** The type and the member name of the deltas that `plainDelta` reads. */
+const PLAIN: Readonly<Partial<Record<OpenBlock["kind"], readonly [type: string, member: string]>>> = {
+  text: ["text_delta", "text"],
+  thinking: ["thinking_delta", "thinking"],
+};
+const NEEDS_PARSER = /[\\\p{Cc}]/u;
+
+type PlainDelta = { readonly block: OpenBlock | undefined; readonly head: string; readonly type: string };
+const NO_PLAIN: PlainDelta = { block: undefined, head: "", type: "" };
+
+class Decoder implements MessageDecoder {
+  readonly #options: DecoderOptions;
+  readonly #open = new Map<number, OpenBlock>();
+  #blocks = 0;
+  #plain: PlainDelta = NO_PLAIN;
+  #out: ModelEvent[] = [];
+  /** The newest delta of the batch in hand: nobody else has it yet. */
+  #last: { readonly type: "block-delta"; readonly index: number; delta: string } | undefined;
+  #usage: { [name: string]: Json } = {};
+  #rawReason: string | undefined;
+  finished = false;
+  started = false;
+
+  constructor(options: DecoderOptions) {
+    this.#options = options;
+  }
+
+  push(events: readonly SseEvent[]): readonly ModelEvent[] {
+    this.#out = [];
+    for (const { event, data } of events) {
+      if (this.finished) break;
+      if (!this.#plainDelta(data)) this.#read(event, data);
+    }
+    return this.#out;
+  }
+
+  /**
+   * Reads a delta of the newest block when it is written exactly as the API writes it and its text has no escape.
+   * Anything else is left to the JSON parser, so both ways give the same.
+   */
+  #plainDelta(data: string): boolean {
+    const { block, head, type } = this.#plain;
+    if (block === undefined || !data.startsWith(head)) return false;
+    const to = data.indexOf('"', head.length);
+    if (to === -1 || !isEnd(data, to + 1)) return false;
+    const delta = data.slice(head.length, to);
+    if (NEEDS_PARSER.test(delta)) return false;
+    if (delta !== "" && addText(block, type, delta)) this.#show(block, delta);
+    return true;
+  }
+
+  /** What a plain delta of this block begins with. */
+  #expect(wireIndex: number, block: OpenBlock): void {
+    const [type, member] = PLAIN[block.kind] ?? [];
+    if (type === undefined) return void (this.#plain = NO_PLAIN);
+    const head = `{"type":"content_block_delta","index":${wireIndex},"delta":{"type":"${type}","${member}":"`;
+    this.#plain = { block, head, type };
+  }
+
+  #read(name: string | undefined, data: string): void {
+    const event = parseEvent(data);
+    if (event === undefined) return;
+    const type = memberOf(event, "type") ?? name;
+    switch (type) {
+      case "message_start":
+        return this.#start(memberOf(event, "message"));
+      case "content_block_start":
+        return this.#startBlock(indexOf(event), memberOf(event, "content_block"));
+      case "content_block_delta":
+        return this.#readDelta(indexOf(event), memberOf(event, "delta"));
+      case "content_block_stop":
+        return this.#stopBlock(indexOf(event));
+      case "message_delta":
+        return this.#messageDelta(event);
+      case "message_stop":
+        return this.#finish();
+      case "error":
+        throw this.#options.toError(data);
+      default: // ping, and what the protocol may add
+    }
+  }
+
+  #start(message: Json | undefined): void {
+    if (this.started) throw protocolError("began a second message in one answer", { retryable: true });
+    this.started = true;
+    this.#addUsage(memberOf(message, "usage"));
+    const model = memberOf(message, "model");
+    const id = memberOf(message, "id");
+    this.#out.push({
+      type: "start",
+      model: typeof model === "string" ? model : this.#options.modelId,
+      ...(typeof id === "string" && { responseId: id }),
+    });
+  }
+
+  #startBlock(index: number, block: Json | undefined): void {
+    this.#mustBeStarted();
+    if (this.#open.has(index)) throw protocolError(`opened block ${index} twice`, { retryable: true });
+    const opened = openBlock(this.#blocks++, block);
+    this.#open.set(index, opened);
+    this.#expect(index, opened);
+    if (opened.shown !== undefined) this.#out.push({ type: "block-start", index: opened.index, block: opened.shown });
+    if (opened.text !== "") this.#show(opened, opened.text);
+  }
+
+  #readDelta(index: number, delta: Json | undefined): void {
+    const type = memberOf(delta, "type");
+    if (type === "text_delta") this.#delta(index, type, stringOf(memberOf(delta, "text")));
+    else if (type === "thinking_delta") this.#delta(index, type, stringOf(memberOf(delta, "thinking")));
+    else if (type === "input_json_delta") this.#delta(index, type, stringOf(memberOf(delta, "partial_json")));
+    else addOther(this.#block(index), delta);
+  }
+
+  #delta(index: number, type: string, delta: string): void {
+    const block = this.#block(index);
+    if (delta !== "" && addText(block, type, delta)) this.#show(block, delta);
+  }
+
+  /** Deltas of one block that stand side by side in a batch travel as one. */
+  #show(block: OpenBlock, delta: string): void {
+    if (block.shown === undefined) return;
+    if (this.#last?.index === block.index && this.#out.at(-1) === this.#last) this.#last.delta += delta;
+    else {
+      this.#last = { type: "block-delta", index: block.index, delta };
+      this.#out.push(this.#last);
+    }
+  }
+
+  #stopBlock(index: number): void {
+    const block = this.#block(index);
+    this.#open.delete(index);
+    if (this.#plain.block === block) this.#plain = NO_PLAIN;
+    this.#out.push({ type: "block-end", index: block.index, part: endBlock(block, this.#options.modelId) });
+  }
+
+  #messageDelta(event: Json): void {
+    this.#mustBeStarted();
+    this.#addUsage(memberOf(event, "usage"));
+    const reason = memberOf(memberOf(event, "delta"), "stop_reason");
+    if (typeof reason === "string") this.#rawReason = reason;
+  }
+
+  #finish(): void {
+    this.#mustBeStarted();
+    if (this.#open.size > 0) throw protocolError("ended the answer inside a block", { retryable: true });
+    this.finished = true;
+    const raw = this.#rawReason;
+    const reason = (raw !== undefined && Object.hasOwn(REASONS, raw) ? REASONS[raw] : undefined) ?? "other";
+    const usage = withCost(toUsage(this.#usage), this.#options.price);
+    this.#out.push({ type: "finish", reason, ...(raw !== undefined && { rawReason: raw }), usage });
+  }
+
+  #block(index: number): OpenBlock {
+    const block = this.#open.get(index);
+    if (block === undefined) throw protocolError(`sent a piece of block ${index}, which is not open`, { retryable: true });
+    return block;
+  }
+
+  #mustBeStarted(): void {
+    if (!this.started) throw protocolError("sent an answer without its beginning", { retryable: true });
+  }
+
+  /** Counts are cumulative: a later one replaces an earlier one. */
+  #addUsage(usage: Json | undefined): void {
+    if (typeof usage !== "object" || usage === null) return;
+    for (const [name, value] of Object.entries(usage)) if (value !== null) this.#usage[name] = value;
+  }
+}
+
+/** `}}` with nothing but white space around: the API pads its events. */
+function isEnd(data: string, at: number): boolean {
+  if (data.length === at + 2 && data.charCodeAt(at) === 125 && data.charCodeAt(at + 1) === 125) return true;
+  return /^[ \t\r\n]*\}[ \t\r\n]*\}[ \t\r\n]*$/.test(data.slice(at));
+}
+
+function parseEvent(data: string): Json | undefined {
+  if (data === "[DONE]") return undefined; // some gateways end like another protocol
+  try {
+    return JSON.parse(data) as Json;
+  } catch (cause) {
+    throw protocolError("sent an event that is not JSON", { retryable: true, cause });
+  }
+}
+
+function indexOf(event: Json): number {
+  const index = memberOf(event, "index");
+  return typeof index === "number" ? index : -1;
+}
+
+function stringOf(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+function toUsage(counts: { readonly [name: string]: Json }): Usage {
+  const cacheReadTokens = countOf(counts["cache_read_input_tokens"]);
+  const cacheWriteTokens = countOf(counts["cache_creation_input_tokens"]);
+  const reasoningTokens = countOf(memberOf(counts["output_tokens_details"], "thinking_tokens"));
+  return {
+    inputTokens: countOf(counts["input_tokens"]) ?? 0,
+    outputTokens: countOf(counts["output_tokens"]) ?? 0,
+    ...(cacheReadTokens !== undefined && { cacheReadTokens }),
+    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
+    ...(reasoningTokens !== undefined && { reasoningTokens }),
+  };
+}
+
+function countOf(value: Json | undefined): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? Math.round(value) : undefined;
+}

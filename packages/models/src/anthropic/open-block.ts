@@ -1,0 +1,121 @@
+/** One content block of an answer while it arrives. Private to the decoder, which hands out the part when it ends. */
+
+import type { Json, ModelEvent, Part, Seal } from "@capstan/core";
+import { isObject, memberOf, PROVIDER } from "./blocks.ts";
+
+export type OpenBlock = {
+  /** Its place among the blocks of the message. */
+  readonly index: number;
+  /** `opaque`: a type that is not known here. It is kept whole and goes back as it came. */
+  readonly kind: "text" | "thinking" | "redacted" | "tool-use" | "opaque";
+  /** How it is announced; undefined when nobody sees its content. */
+  readonly shown: Extract<ModelEvent, { type: "block-start" }>["block"] | undefined;
+  /** What the provider sent so far; members grow with the deltas. */
+  readonly wire: { [name: string]: Json };
+  /** Text, thinking, or the raw JSON of a tool's input. */
+  text: string;
+};
+
+const KINDS: Readonly<Record<string, OpenBlock["kind"]>> = {
+  text: "text",
+  thinking: "thinking",
+  redacted_thinking: "redacted",
+  tool_use: "tool-use",
+};
+
+export function openBlock(index: number, start: Json | undefined): OpenBlock {
+  const wire = isObject(start) ? { ...start } : {};
+  const kind = KINDS[stringOf(wire["type"])] ?? "opaque";
+  const text = kind === "text" ? stringOf(wire["text"]) : kind === "thinking" ? stringOf(wire["thinking"]) : "";
+  return { index, kind, wire, text, shown: shownOf(kind, wire) };
+}
+
+function shownOf(kind: OpenBlock["kind"], wire: OpenBlock["wire"]): OpenBlock["shown"] {
+  if (kind === "opaque") return undefined;
+  if (kind === "tool-use") return { type: "tool-input", name: stringOf(wire["name"]), seal: callSeal(wire) };
+  return { type: kind === "text" ? "text" : "reasoning" };
+}
+
+/** The type of the deltas whose text a viewer follows. */
+const VISIBLE: Readonly<Partial<Record<OpenBlock["kind"], string>>> = {
+  text: "text_delta",
+  thinking: "thinking_delta",
+  "tool-use": "input_json_delta",
+};
+
+/** Takes a text, thinking or input delta. False: it is not what this block shows. */
+export function addText(block: OpenBlock, type: string, delta: string): boolean {
+  if (VISIBLE[block.kind] === type) {
+    block.text += delta;
+    return true;
+  }
+  if (block.kind === "opaque") {
+    if (type === "input_json_delta") block.text += delta;
+    else append(block, type === "text_delta" ? "text" : "thinking", delta);
+  }
+  return false;
+}
+
+/** Takes any other delta; unknown ones are ignored. */
+export function addOther(block: OpenBlock, delta: Json | undefined): void {
+  const type = memberOf(delta, "type");
+  if (type === "citations_delta" && block.kind === "opaque") {
+    const before = block.wire["citations"];
+    block.wire["citations"] = [...(Array.isArray(before) ? before : []), memberOf(delta, "citation") ?? null];
+  }
+  if (type !== "signature_delta" && type !== "compaction_delta") return;
+  for (const name of ["signature", "content", "encrypted_content"]) append(block, name, memberOf(delta, name));
+}
+
+function append(block: OpenBlock, name: string, value: Json | undefined): void {
+  if (typeof value === "string") block.wire[name] = stringOf(block.wire[name]) + value;
+}
+
+/** The whole part. `modelId` goes into the seal of thinking. */
+export function endBlock(block: OpenBlock, modelId: string): Part {
+  const { kind, wire, text } = block;
+  switch (kind) {
+    case "text":
+      return { type: "text", text };
+    case "thinking": {
+      const signature = stringOf(wire["signature"]);
+      if (signature === "") return { type: "reasoning", text };
+      return { type: "reasoning", text, seal: { provider: PROVIDER, data: { signature, model: modelId } } };
+    }
+    case "redacted": {
+      const data = { redacted: stringOf(wire["data"]), model: modelId };
+      return { type: "reasoning", text: "", seal: { provider: PROVIDER, data } };
+    }
+    case "tool-use": {
+      const input = parsedInput(text, wire["input"]);
+      const callId = stringOf(wire["id"]);
+      return { type: "tool-call", callId, name: stringOf(wire["name"]), input, by: "capstan", seal: callSeal(wire) };
+    }
+    case "opaque":
+      if (text !== "") wire["input"] = parsedInput(text, undefined);
+      return { type: "opaque", seal: { provider: PROVIDER, data: wire } };
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** The provider's id of the call, and whatever else its block says beside name and input. */
+function callSeal(wire: OpenBlock["wire"]): Seal {
+  const { type: _type, name: _name, input: _input, id = "", caller, ...rest } = wire;
+  const extra = memberOf(caller, "type") === "direct" || caller === undefined ? rest : { ...rest, caller };
+  return { provider: PROVIDER, data: Object.keys(extra).length === 0 ? { id } : { id, extra } };
+}
+
+/** The input of a call: the raw text when it is not JSON, so that the call is refused and not guessed. */
+function parsedInput(text: string, atStart: Json | undefined): Json {
+  if (text.trim() === "") return isObject(atStart) ? atStart : {};
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return text;
+  }
+}
+
+function stringOf(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
+}

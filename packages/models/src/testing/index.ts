@@ -1,0 +1,17 @@
+/** Test doubles of providers: a strict scripted Anthropic server, its checks and its simulated prompt cache. */
+
+export { type ReplyBlock, signatureOf, wireBytes, wireEvent, type WireEvent } from "./anthropic-replies.ts";
+export {
+  anthropicServer,
+  type AnthropicReply,
+  type AnthropicScript,
+  type AnthropicServer,
+  cacheBlocks,
+  type Delivery,
+  errorBody,
+  type RecordedRequest,
+} from "./anthropic-server.ts";
+export { checkAnthropicHistory, type IssuedThinking } from "./check-anthropic-history.ts";
+export { checkAnthropicRequest } from "./check-anthropic-request.ts";
+export { collectEvents, deltasOf, modelRequest, partsOf } from "./model-request.ts";
+export { type CacheBlock, type CacheUse, inputBill, LOOK_BACK_BLOCKS, promptCache, type PromptCache } from "./prompt-cache.ts";

@@ -1,0 +1,136 @@
+/** HTTP for providers: one POST, answered as chunks of bytes. `nodeTransport` is node:http(s) with one shared keep-alive agent. */
+
+import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { CapstanError } from "@capstan/core";
+import { responseChunks } from "./response-chunks.ts";
+
+export type TransportRequest = {
+  /** `http:` or `https:`. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The body as text, or as segments whose concatenation it is. */
+  readonly body: string | readonly string[];
+  readonly signal: AbortSignal;
+  /** Longest silence of the other side, before and between bytes. Default `IDLE_TIMEOUT_MS`. */
+  readonly idleTimeoutMs?: number;
+};
+
+export type TransportResponse = {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /**
+   * The body, to be iterated once. Bytes that came with one read of the socket come as one chunk. Stopping early closes
+   * the connection; reading to the end gives it back for the next request.
+   */
+  readonly chunks: AsyncIterable<Uint8Array>;
+};
+
+/**
+ * Sends one POST and resolves with the head of the answer, whatever its status; redirects are not followed, so that no
+ * key travels to another host. Throws `model-network` (retryable) when the connection fails, `model-timeout` (retryable)
+ * on silence, and `signal.reason` on abort, also out of `chunks`.
+ */
+export type Transport = (request: TransportRequest) => Promise<TransportResponse>;
+
+/** Silence after which a connection counts as dead. Providers send pings or tokens far more often than this. */
+export const IDLE_TIMEOUT_MS = 180_000;
+
+/** Free connections are closed by us after this time: below the 350 s after which common NAT gateways forget them. */
+const FREE_SOCKET_MS = 120_000;
+
+/**
+ * The transport for Node. Proxy variables follow Node's own rule: `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` (and their
+ * lower-case names) are honoured when `NODE_USE_ENV_PROXY=1`, else ignored. Every model of the process shares its connections.
+ */
+export const nodeTransport: Transport = async (request) => {
+  request.signal.throwIfAborted();
+  const body = Buffer.from(typeof request.body === "string" ? request.body : request.body.join(""));
+  try {
+    return await send(request, body, false);
+  } catch (error) {
+    // The server closed an idle connection while we were writing to it: nothing was answered, so the request may go again.
+    if (!(error instanceof StaleSocketError)) throw error;
+    return send(request, body, true);
+  }
+};
+
+class StaleSocketError extends Error {}
+
+type Agents = { readonly http: HttpAgent; readonly https: HttpsAgent };
+let shared: Agents | undefined;
+
+function agents(keepAlive: boolean): Agents {
+  const options = {
+    keepAlive,
+    timeout: FREE_SOCKET_MS,
+    ...(process.env["NODE_USE_ENV_PROXY"] === "1" && { proxyEnv: process.env }),
+  };
+  return { http: new HttpAgent(options), https: new HttpsAgent(options) };
+}
+
+function send(request: TransportRequest, body: Buffer, fresh: boolean): Promise<TransportResponse> {
+  const url = new URL(request.url);
+  const secure = url.protocol === "https:";
+  const { http, https } = fresh ? agents(false) : (shared ??= agents(true));
+  const idleTimeoutMs = request.idleTimeoutMs ?? IDLE_TIMEOUT_MS;
+  const { promise, resolve, reject } = Promise.withResolvers<TransportResponse>();
+  const outgoing = (secure ? httpsRequest : httpRequest)(url, {
+    method: "POST",
+    headers: { ...request.headers, "content-length": String(body.length) },
+    agent: secure ? https : http,
+    timeout: idleTimeoutMs,
+  });
+  const { signal } = request;
+  const onAbort = (): void => {
+    outgoing.destroy();
+    reject(signal.reason);
+  };
+  signal.addEventListener("abort", onAbort, { once: true });
+  const release = (): void => signal.removeEventListener("abort", onAbort);
+
+  let incoming: IncomingMessage | undefined;
+  outgoing.on("timeout", () => {
+    if (incoming?.isPaused() === true) return; // it is our reader that is slow
+    (incoming ?? outgoing).destroy(timeoutError(idleTimeoutMs, url));
+  });
+  outgoing.on("error", (error) => {
+    if (incoming !== undefined) return; // the reader of the body hears of it from the response
+    release();
+    reject(isStale(outgoing, error) ? new StaleSocketError() : toNetworkError(error, url));
+  });
+  outgoing.on("response", (response) => {
+    incoming = response;
+    release();
+    const chunks = responseChunks(response, signal, (error) => toNetworkError(error, url));
+    resolve({ status: response.statusCode ?? 0, headers: headersOf(response), chunks });
+  });
+  outgoing.end(body);
+  return promise;
+}
+
+function isStale(outgoing: ClientRequest, error: NodeJS.ErrnoException): boolean {
+  return outgoing.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
+}
+
+function headersOf(response: IncomingMessage): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(response.headers)) {
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
+  }
+  return headers;
+}
+
+/** A failed connection as `model-network`. Names the host only: a URL may carry a secret. */
+export function toNetworkError(error: unknown, url: URL): CapstanError {
+  if (CapstanError.is(error)) return error;
+  const reason = (error as NodeJS.ErrnoException | undefined)?.code ?? "connection lost"; // foreign errors may lack a code
+  const message = `The connection to ${url.host} failed (${reason}). Check the network and the base URL.`;
+  return new CapstanError("model-network", message, { cause: error, retryable: true });
+}
+
+export function timeoutError(idleTimeoutMs: number, url: URL): CapstanError {
+  const message = `${url.host} sent nothing for ${Math.round(idleTimeoutMs / 1000)} seconds. Try again.`;
+  return new CapstanError("model-timeout", message, { retryable: true });
+}

@@ -1,0 +1,98 @@
+/** What an edit does to a text: a pure function of both, so that a probe can ask later whether it was done. */
+
+import type { Probe } from "@capstan/core";
+import { lineAt, linesOf, mainLineEnd, placesOf, withLineEnd, withoutMark } from "./file-text.ts";
+
+export type Edit = { readonly oldString: string; readonly newString: string; readonly replaceAll: boolean };
+export type Plan =
+  | { readonly ok: true; readonly text: string; readonly replaced: number; readonly lines: readonly number[] }
+  | { readonly ok: false; readonly problem: string };
+
+/** Pairs of texts an edit may mean, and how far occurrences are looked at. */
+type Pair = { readonly from: string; readonly to: string };
+const MAX_PLACES = 10_000;
+const PROBE_PLACES = 50;
+
+/** Finds the old text as given, with the file's line ends, or without pasted line numbers, in this order. */
+export function planEdit(text: string, edit: Edit): Plan {
+  if (edit.oldString === "") return { ok: false, problem: "old_string is empty. To create a file use write_file." };
+  if (edit.oldString === edit.newString) return { ok: false, problem: "old_string and new_string are the same." };
+  for (const pair of readings(text, edit)) {
+    const places = placesOf(text, pair.from, MAX_PLACES);
+    if (places.length === 0) continue;
+    if (places.length > 1 && !edit.replaceAll) return { ok: false, problem: notUnique(text, places) };
+    const pieces = text.split(pair.from);
+    const replaced = pieces.length - 1;
+    return { ok: true, text: pieces.join(pair.to), replaced, lines: places.slice(0, 10).map((at) => lineAt(text, at)) };
+  }
+  return { ok: false, problem: notFound(text, edit.oldString) };
+}
+
+/**
+ * Whether a text is one from before the edit, one from after it, or could be both. Old text that is still there does
+ * not prove that nothing happened when the new text contains it.
+ */
+export function probeEdit(text: string, edit: Edit): Probe {
+  const pairs = readings(text, edit);
+  const pair = pairs.find(({ from }) => text.includes(from));
+  if (pair === undefined) return pairs.some(({ to }) => text.includes(to)) ? "happened" : "unknown";
+  return couldBeAfter(text, pair, edit.replaceAll) ? "unknown" : "did-not";
+}
+
+function couldBeAfter(text: string, { from, to }: Pair, all: boolean): boolean {
+  if (to === "") return false; // a removal: the old text is there, so it was not removed
+  if (all) return to.includes(from) && !text.replaceAll(to, "\0").includes(from);
+  const places = placesOf(text, to, PROBE_PLACES);
+  if (places.length === PROBE_PLACES) return true;
+  return places.some((at) => {
+    const before = text.slice(0, at) + from + text.slice(at + to.length);
+    return placesOf(before, from, 2).length === 1;
+  });
+}
+
+function readings(text: string, { oldString, newString }: Edit): readonly Pair[] {
+  const end = mainLineEnd(text);
+  const other = end === "\n" ? "\r\n" : "\n";
+  const given = { from: oldString, to: newString };
+  const pairs: Pair[] = [];
+  for (const { from, to } of [given, withoutNumbers(given)].filter((pair) => pair !== undefined)) {
+    pairs.push({ from: withLineEnd(from, end), to: withLineEnd(to, end) });
+    pairs.push({ from, to: withLineEnd(to, from.includes("\r\n") ? "\r\n" : end) });
+    pairs.push({ from: withLineEnd(from, other), to: withLineEnd(to, from.includes("\n") ? other : end) });
+  }
+  return pairs.filter(({ from }) => from !== "");
+}
+
+const NUMBERED = /^ *(\d+)\t/;
+
+/** The pair without the numbers of `read_file`, when every line of the old text has one and they count up. */
+function withoutNumbers({ from, to }: Pair): Pair | undefined {
+  const lines = from.split("\n");
+  const body = lines.at(-1) === "" ? lines.slice(0, -1) : lines;
+  const numbers = body.map((line) => Number(NUMBERED.exec(line)?.[1] ?? Number.NaN));
+  const first = numbers[0] ?? Number.NaN;
+  if (!numbers.every((number, index) => number === first + index)) return undefined;
+  const stripped = to.split("\n").map((line) => line.replace(NUMBERED, ""));
+  return { from: lines.map((line) => line.replace(NUMBERED, "")).join("\n"), to: stripped.join("\n") };
+}
+
+function notUnique(text: string, places: readonly number[]): string {
+  const lines = places.slice(0, 10).map((at) => lineAt(text, at));
+  const more = places.length > lines.length ? ", ..." : "";
+  return (
+    `old_string is in the file ${places.length} times (lines ${lines.join(", ")}${more}). ` +
+    "Add lines around it so that it is there once, or set replace_all."
+  );
+}
+
+function notFound(text: string, oldString: string): string {
+  const wanted = linesOf(oldString).map((line) => line.replace(NUMBERED, "").trim());
+  const first = wanted.find((line) => line !== "");
+  const lines = linesOf(withoutMark(text)).map((line) => line.trim());
+  const near = first === undefined ? -1 : lines.indexOf(first);
+  if (near === -1) return "old_string is not in the file. Read the file again and copy the text exactly.";
+  const offset = wanted.indexOf(first ?? "");
+  const wrong = wanted.findIndex((line, index) => lines[near - offset + index] !== line);
+  const reason = wrong === -1 ? "differs only in white space" : `differs from your line ${wrong + 1} on`;
+  return `old_string is not in the file. What begins at line ${near - offset + 1} ${reason}. Read it again and copy the text exactly.`;
+}

@@ -1,0 +1,45 @@
+/** The tool `list`: what is in a folder. */
+
+import { builtIn, text, tool, type FileInfo, type Tool } from "@capstan/core";
+import { z } from "zod";
+import { answering, neededPath, shownPath } from "../tool-answer.ts";
+import { TOOL_LIMITS } from "../tool-limits.ts";
+
+const input = z.object({
+  path: z.string().optional().describe("Path of the folder, relative to the workspace; default the workspace itself."),
+});
+
+export const listTool: Tool = builtIn(
+  tool({
+    name: "list",
+    description: "Lists a folder of the workspace by name: folders end in /, files have their size in bytes.",
+    input,
+    kind: "read",
+    title: ({ path = "." }) => `List ${shownPath(path)}`,
+    needs: ({ path = "." }) => [{ type: "read", path: neededPath(path) }],
+    rerun: "safe",
+    execute: ({ path = "." }, { workspace, signal }) =>
+      answering(async () => {
+        const entries = await workspace.list(path, { exact: true, signal });
+        if (entries.length === 0) return { content: [text(`${shownPath(path)} is empty.`)] };
+        const rows = entries.slice(0, TOOL_LIMITS.listEntries).map((entry) => rowOf(entry));
+        const more = entries.length - rows.length;
+        if (more > 0) rows.push(`(${more} more not shown; use glob)`);
+        return { content: [text(rows.join("\n"))], ...(more > 0 && { truncated: true }) };
+      }),
+  }),
+);
+
+function rowOf({ path, type, size }: FileInfo): string {
+  const name = shownPath(path.slice(path.lastIndexOf("/") + 1));
+  switch (type) {
+    case "folder":
+      return `${name}/`;
+    case "file":
+      return `${name}\t${size}`;
+    case "other":
+      return `${name}\t(special, or a link that leads nowhere or outside)`;
+    default:
+      return type satisfies never;
+  }
+}

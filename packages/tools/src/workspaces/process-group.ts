@@ -1,0 +1,135 @@
+/**
+ * Finds and ends everything a run started: its group and session, whatever carries its tag in the environment or its
+ * mark as a descriptor, and the children of all these. Elsewhere than on Linux only the group is known.
+ */
+
+import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { sleep, type Clock } from "@capstan/core";
+import { TOOL_LIMITS } from "../tool-limits.ts";
+import { isOrphanTag, MARK_DESCRIPTOR, RUN_FOLDER, startOf, statFields, TAG_VARIABLE } from "./run-tag.ts";
+
+/** `since`: start of the run's first process; what is older is none of its own and is not looked into. */
+export type RunMark = { readonly tag: string; readonly group: number; readonly since: string | undefined };
+/** A living process: zombies are none. `start` tells it from a later one of the same number. */
+export type Found = { readonly pid: number; readonly start: string };
+
+type Row = Found & { readonly parent: number; readonly group: number; readonly session: number };
+
+const PROC = process.platform === "linux" && existsSync("/proc/self/stat");
+
+/** What still runs of a run, this process excepted. */
+export function findProcesses(mark: RunMark): readonly Found[] {
+  if (!PROC) return groupAlive(mark.group) ? [{ pid: -mark.group, start: "" }] : [];
+  const since = Number(mark.since ?? 0);
+  return withChildren((row) => {
+    if (Number(row.start) < since) return false;
+    return row.group === mark.group || row.session === mark.group || tagsOf(row.pid).some((tags) => tags.includes(mark.tag));
+  });
+}
+
+/** Processes of runs whose Capstan is gone. */
+export function findOrphans(): readonly Found[] {
+  return PROC ? withChildren((row) => tagsOf(row.pid).some((tags) => isOrphanTag(tags))) : [];
+}
+
+/**
+ * Sends SIGTERM, after a grace SIGKILL, until `find` finds nothing or `killMs` are over. Returns how many were found.
+ * The same process is asked once; what it starts meanwhile is found again.
+ */
+export async function endProcesses(find: () => readonly Found[], clock: Clock): Promise<number> {
+  const seen = new Set<string>();
+  const graceEnd = clock.monotonic() + TOOL_LIMITS.killGraceMs;
+  const end = graceEnd + TOOL_LIMITS.killMs;
+  for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 2, 40)) {
+    const found = find();
+    const now = clock.monotonic();
+    if (found.length === 0 || now > end) return seen.size;
+    for (const one of found) {
+      const name = `${one.pid}:${one.start}`;
+      if (now >= graceEnd) signalTo(one, "SIGKILL");
+      else if (!seen.has(name)) signalTo(one, "SIGTERM");
+      seen.add(name);
+    }
+    await sleep(clock, now < graceEnd ? Math.min(pauseMs, graceEnd - now) : pauseMs);
+  }
+}
+
+/** Waits until `find` finds nothing, at most `ms`. Returns what is left. */
+export async function awaitEnd(find: () => readonly Found[], ms: number, clock: Clock): Promise<readonly Found[]> {
+  const end = clock.monotonic() + ms;
+  for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 2, 40)) {
+    const found = find();
+    if (found.length === 0 || clock.monotonic() >= end) return found;
+    await sleep(clock, pauseMs);
+  }
+}
+
+/** Ends what runs of a Capstan that was killed left behind on this machine. Returns how many processes that were. */
+export function endLeftovers(clock: Clock): Promise<number> {
+  return endProcesses(findOrphans, clock);
+}
+
+function withChildren(isMember: (row: Row) => boolean): readonly Found[] {
+  const rows = processes();
+  const members = new Set(rows.filter((row) => isMember(row)).map((row) => row.pid));
+  for (let grown = members.size > 0; grown; ) {
+    grown = false;
+    for (const { pid, parent } of rows) {
+      if (members.has(parent) && !members.has(pid)) grown = members.add(pid) !== undefined;
+    }
+  }
+  return rows.filter((row) => members.has(row.pid)).map(({ pid, start }) => ({ pid, start }));
+}
+
+function processes(): readonly Row[] {
+  const rows: Row[] = [];
+  for (const name of readdirSync("/proc")) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid || pid <= 1) continue;
+    try {
+      const [state = "", parent, group, session, ...rest] = statFields(readFileSync(`/proc/${pid}/stat`, "latin1"));
+      if (/^[ZX]/i.test(state)) continue;
+      rows.push({ pid, parent: Number(parent), group: Number(group), session: Number(session), start: rest[15] ?? "" });
+    } catch {
+      // it ended between the two looks
+    }
+  }
+  return rows;
+}
+
+/** Tags a process carries: in its environment, and in the name of its mark. */
+function tagsOf(pid: number): readonly string[] {
+  const tags: string[] = [];
+  try {
+    const entry = readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").find((line) => line.startsWith(`${TAG_VARIABLE}=`));
+    if (entry !== undefined) tags.push(entry.slice(TAG_VARIABLE.length + 1));
+  } catch {
+    // another user's process, or it has ended
+  }
+  try {
+    const link = readlinkSync(`/proc/${pid}/fd/${MARK_DESCRIPTOR}`);
+    const tag = link.split(`/${RUN_FOLDER}`)[1]?.split("/")[0];
+    if (tag !== undefined) tags.push(tag);
+  } catch {
+    // no such descriptor
+  }
+  return tags;
+}
+
+function signalTo({ pid, start }: Found, signal: NodeJS.Signals): void {
+  if (pid > 0 && startOf(pid) !== start) return; // ended, and perhaps another's number by now
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // ended meanwhile, or not ours to end
+  }
+}
+
+function groupAlive(group: number): boolean {
+  try {
+    process.kill(-group, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
