@@ -5,11 +5,11 @@ import type { Limits, Metadata } from "./event.ts";
 import { hashJson, type Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import type { Model, ModelSettings } from "./model.ts";
+import type { PermissionMode } from "./permission.ts";
 import type { Plugin } from "./plugin.ts";
 import type { Schema } from "./schema.ts";
 import type { Tool } from "./tool.ts";
 
-export type PermissionMode = "ask" | "accept-edits" | "bypass" | "plan" | "never-ask";
 export type PermissionRules = {
   readonly allow?: readonly string[];
   readonly ask?: readonly string[];
@@ -18,7 +18,11 @@ export type PermissionRules = {
 export type Permission = PermissionRules & { readonly mode?: PermissionMode };
 export type Instructions =
   | string
-  | ((session: { readonly id: string; readonly key?: string; readonly metadata: Metadata }) => string | Promise<string>);
+  | ((session: {
+      readonly id: string;
+      readonly key?: string;
+      readonly metadata: Metadata;
+    }) => string | Promise<string>);
 export type AgentLimits = Limits & { readonly usd?: number };
 
 export type AgentDefinition<Output = string> = {
@@ -56,9 +60,11 @@ export type Agent<Output = string> = {
 /** Defines an agent. Frozen; throws `agent-invalid` for what could not run. */
 export function agent<Output = string>(definition: AgentDefinition<Output>): Agent<Output> {
   const { name, model, instructions } = definition;
-  const invalid = (problem: string): CapstanError => new CapstanError("agent-invalid", `Agent ${JSON.stringify(name)}: ${problem}`);
+  const invalid = (problem: string): CapstanError =>
+    new CapstanError("agent-invalid", `Agent ${JSON.stringify(name)}: ${problem}`);
   if (typeof name !== "string" || name.trim() === "") throw invalid("it needs a name");
-  if (model === undefined || model === null || model === "") throw invalid('it needs a model, such as "anthropic/claude-sonnet-5"');
+  if (model === undefined || model === null || model === "")
+    throw invalid('it needs a model, such as "anthropic/claude-sonnet-5"');
   if (typeof instructions !== "string" && typeof instructions !== "function") throw invalid("it needs instructions");
   const plugins = Object.freeze([...(definition.plugins ?? [])]);
   const tools = Object.freeze([...(definition.tools ?? []), ...plugins.flatMap((plugin) => plugin.tools ?? [])]);

@@ -7,7 +7,10 @@ import type { Part, ToolOutput } from "./message.ts";
 type BlobStore = { putBlob(bytes: Uint8Array): Promise<string> };
 
 /** The same parts with large inline bytes stored; the same array when there are none. */
-export async function keepBytes<P extends Part | ToolOutput["content"][number]>(store: BlobStore, parts: readonly P[]): Promise<readonly P[]> {
+export async function keepBytes<P extends Part | ToolOutput["content"][number]>(
+  store: BlobStore,
+  parts: readonly P[],
+): Promise<readonly P[]> {
   if (!parts.some(isLarge)) return parts;
   return Promise.all(parts.map((part) => keepPart(store, part)));
 }
@@ -20,7 +23,10 @@ async function keepPart<P extends Part | ToolOutput["content"][number]>(store: B
   if (!isLarge(part) || part.type !== "file" || part.data.type !== "base64") return part;
   const bytes = Buffer.from(part.data.base64, "base64");
   if (bytes.length > LIMITS.blobBytes) {
-    throw new CapstanError("blob-too-large", `A file of ${bytes.length} bytes is over the limit of ${LIMITS.blobBytes}; send a smaller one`);
+    throw new CapstanError(
+      "blob-too-large",
+      `A file of ${bytes.length} bytes is over the limit of ${LIMITS.blobBytes}; send a smaller one`,
+    );
   }
   const hash = await store.putBlob(bytes);
   return { ...part, data: { type: "blob", hash, size: bytes.length } };

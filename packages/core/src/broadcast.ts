@@ -62,7 +62,9 @@ export class Channel {
 
   /** Events that bring a late reader up to what is on the screen now. */
   openBlocks(): readonly Live[] {
-    const events = [...this.#blocks.values()].flatMap(({ started, delta }) => (delta === undefined ? [started] : [started, delta]));
+    const events = [...this.#blocks.values()].flatMap(({ started, delta }) =>
+      delta === undefined ? [started] : [started, delta],
+    );
     return events.toSorted((left, right) => left.seq - right.seq || left.eph - right.eph);
   }
 
@@ -79,7 +81,11 @@ export class Channel {
       const block = this.#blocks.get(event.blockId);
       if (block === undefined || this.#bufferedChars > LIMITS.liveBufferBytes) return;
       this.#bufferedChars += event.delta.length;
-      block.delta = { ...event, offset: 0, delta: (block.delta === undefined ? "" : textOf(block.delta)) + event.delta };
+      block.delta = {
+        ...event,
+        offset: 0,
+        delta: (block.delta === undefined ? "" : textOf(block.delta)) + event.delta,
+      };
     }
   }
 
@@ -108,7 +114,10 @@ export function parseCursor(cursor: Cursor | undefined, head: number): Position 
   const match = /^(0|[1-9]\d{0,14})(?:\.([1-9]\d{0,14}))?$/.exec(cursor);
   const seq = Number(match?.[1]);
   if (match === null || seq > head) {
-    throw new CapstanError("cursor-invalid", `Cursor ${JSON.stringify(cursor)} names no event of this session (its head is ${head}); start from the beginning or from "end"`);
+    throw new CapstanError(
+      "cursor-invalid",
+      `Cursor ${JSON.stringify(cursor)} names no event of this session (its head is ${head}); start from the beginning or from "end"`,
+    );
   }
   return { seq, eph: Number(match[2] ?? 0) };
 }
@@ -187,7 +196,8 @@ class Reader implements AsyncIterableIterator<Envelope> {
     this.#stale = false;
     const facts = await this.#read(this.#at.seq);
     const { seq, eph } = this.#at;
-    const events = facts.length > 0 ? facts : this.#channel.openBlocks().filter((event) => event.seq > seq || event.eph > eph);
+    const events =
+      facts.length > 0 ? facts : this.#channel.openBlocks().filter((event) => event.seq > seq || event.eph > eph);
     this.#page = events.map((event) => this.#channel.wrap(event));
     this.#nextOfPage = 0;
     if (facts.length > 0) this.#stale = true; // there may be another page

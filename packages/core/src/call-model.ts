@@ -21,7 +21,10 @@ export async function callModel(hold: Hold, { turn, attempt }: Turn): Promise<vo
   const { clock } = hold.definitions;
   const model = await hold.definitions.model(hold.agent, hold.state.run?.overrides?.model ?? hold.state.model);
   const built = await buildRequest(hold, turn, model);
-  if (attempt > 1) hold.live([reset({ turn, attempt }, { code: "model-cut", message: "the process that asked was lost", retryable: true }, 0)]);
+  if (attempt > 1)
+    hold.live([
+      reset({ turn, attempt }, { code: "model-cut", message: "the process that asked was lost", retryable: true }, 0),
+    ]);
   let spentMs = 0;
   for (let tries = attempt; ; tries++) {
     await startTurn(hold, { turn, attempt: tries }, model, built.prefixHash);
@@ -40,7 +43,11 @@ export async function callModel(hold: Hold, { turn, attempt }: Turn): Promise<vo
   }
 }
 
-function reset({ turn, attempt }: Turn, error: Problem, delayMs: number): { type: "turn.reset"; turn: number; attempt: number; error: Problem; delayMs: number } {
+function reset(
+  { turn, attempt }: Turn,
+  error: Problem,
+  delayMs: number,
+): { type: "turn.reset"; turn: number; attempt: number; error: Problem; delayMs: number } {
   return { type: "turn.reset", turn, attempt, error, delayMs };
 }
 
@@ -48,7 +55,15 @@ function reset({ turn, attempt }: Turn, error: Problem, delayMs: number): { type
 async function startTurn(hold: Hold, { turn, attempt }: Turn, model: Model, prefixHash: string): Promise<void> {
   const { run } = hold.state;
   const runId = run?.id ?? "";
-  const fact: NewFact = { type: "turn.started", key: `${runId}/turn/${turn}/started/${attempt}`, runId, turn, attempt, model: model.id, prefixHash };
+  const fact: NewFact = {
+    type: "turn.started",
+    key: `${runId}/turn/${turn}/started/${attempt}`,
+    runId,
+    turn,
+    attempt,
+    model: model.id,
+    prefixHash,
+  };
   await hold.append([fact], { sync: run?.unsyncedEffects === true });
 }
 
@@ -58,13 +73,19 @@ async function buildRequest(hold: Hold, turn: number, model: Model): Promise<Bui
   const { agent, state, journal } = hold;
   const stored = await storedPrefix(hold);
   const { messages } = await hold.conversation();
-  const settings: ModelSettings = { ...agent.settings, ...(state.run?.overrides?.settings as ModelSettings | undefined) }; // parsed when the input was accepted
+  const settings: ModelSettings = {
+    ...agent.settings,
+    ...(state.run?.overrides?.settings as ModelSettings | undefined),
+  }; // parsed when the input was accepted
   const base: ModelRequest = {
     system: stored.system,
     tools: stored.tools,
     messages,
     settings,
-    cache: model.capabilities.cacheMarkers === true ? cachePlan(messages, messages.findLastIndex(({ role }) => role === "assistant") - 1) : [],
+    cache:
+      model.capabilities.cacheMarkers === true
+        ? cachePlan(messages, messages.findLastIndex(({ role }) => role === "assistant") - 1)
+        : [],
     sessionId: state.sessionId,
     signal: journal.signal,
     blob: (hash) => journal.blob(hash),
@@ -76,13 +97,22 @@ async function buildRequest(hold: Hold, turn: number, model: Model): Promise<Bui
   const system = [stored.system, ...changes.flatMap((change) => change.system ?? [])].join("\n\n");
   const tools = [...stored.tools, ...changes.flatMap((change) => change.tools ?? [])];
   const prefix = causes.length === 0 ? stored : await changedPrefix(hold, system, tools, causes.join("; "));
-  const shown: readonly Message[] = tail.length === 0 ? messages : [...messages, { id: `${state.run?.id}/tail/${turn}`, role: "user", parts: tail }];
+  const shown: readonly Message[] =
+    tail.length === 0 ? messages : [...messages, { id: `${state.run?.id}/tail/${turn}`, role: "user", parts: tail }];
   const merged = Object.assign({}, settings, ...changes.map((change) => change.settings ?? {})) as ModelSettings; // later plugins win
-  return { request: { ...base, system: prefix.system, tools: prefix.tools, messages: shown, settings: merged }, prefixHash: prefix.hash };
+  return {
+    request: { ...base, system: prefix.system, tools: prefix.tools, messages: shown, settings: merged },
+    prefixHash: prefix.hash,
+  };
 }
 
 /** One try. What went wrong is in the result; only a lost hold throws. */
-async function attemptTurn(hold: Hold, { turn, attempt }: Turn, model: Model, request: ModelRequest): Promise<TurnResult> {
+async function attemptTurn(
+  hold: Hold,
+  { turn, attempt }: Turn,
+  model: Model,
+  request: ModelRequest,
+): Promise<TurnResult> {
   const runId = hold.state.run?.id ?? "";
   const key = `${runId}/turn/${turn}/${attempt}`;
   const stored = await hold.journal.step(key, async (signal) => {
@@ -99,7 +129,8 @@ async function attemptTurn(hold: Hold, { turn, attempt }: Turn, model: Model, re
 async function finishTurn(hold: Hold, turn: number, model: Model, result: TurnResult): Promise<void> {
   const { state } = hold;
   const runId = state.run?.id ?? "";
-  const reason = hold.halted.aborted && result.reason !== "tool-calls" && result.reason !== "stop" ? "interrupted" : result.reason;
+  const reason =
+    hold.halted.aborted && result.reason !== "tool-calls" && result.reason !== "stop" ? "interrupted" : result.reason;
   const parts = await keepBytes(hold.journal, toHistory(hold, runId, turn, reason, result.parts));
   const { labels } = await hold.conversation();
   const messageId = `${runId}/turn/${turn}/message`;
@@ -123,16 +154,33 @@ async function finishTurn(hold: Hold, turn: number, model: Model, result: TurnRe
 }
 
 /** What of the answer the conversation keeps: calls only when the model ended by asking for them, an unfinished thought never. */
-function toHistory(hold: Hold, runId: string, turn: number, reason: TurnReason, parts: readonly Part[]): readonly Part[] {
+function toHistory(
+  hold: Hold,
+  runId: string,
+  turn: number,
+  reason: TurnReason,
+  parts: readonly Part[],
+): readonly Part[] {
   const marked = reason === "interrupted" && hold.halt?.reason === "interrupted";
-  const kept = reason === "tool-calls" ? parts : parts.filter((part) => part.type !== "tool-call" || part.by === "provider");
+  const kept =
+    reason === "tool-calls" ? parts : parts.filter((part) => part.type !== "tool-call" || part.by === "provider");
   let index = 0;
-  const named = kept.map((part): Part => (part.type === "tool-call" ? { ...part, callId: `${runId}/${turn}/${index++}` } : part));
+  const named = kept.map((part): Part =>
+    part.type === "tool-call" ? { ...part, callId: `${runId}/${turn}/${index++}` } : part,
+  );
   return marked ? [...named, { type: "text", text: INTERRUPT_MARKER }] : named;
 }
 
 function showUsage(hold: Hold, model: Model, usage: Usage): void {
   if (usage === NO_USAGE) return;
-  const contextTokens = usage.inputTokens + (usage.cacheReadTokens ?? 0) + (usage.cacheWriteTokens ?? 0) + usage.outputTokens;
-  hold.live([{ type: "usage.updated", contextTokens, contextSize: model.capabilities.contextTokens ?? 0, session: hold.state.usage }]);
+  const contextTokens =
+    usage.inputTokens + (usage.cacheReadTokens ?? 0) + (usage.cacheWriteTokens ?? 0) + usage.outputTokens;
+  hold.live([
+    {
+      type: "usage.updated",
+      contextTokens,
+      contextSize: model.capabilities.contextTokens ?? 0,
+      session: hold.state.usage,
+    },
+  ]);
 }

@@ -21,7 +21,9 @@ export function conversation(): Conversation {
   const messages: Message[] = [];
   const seqs: number[] = [];
   const labels = new Set<string>();
-  let open: { readonly id: string; readonly calls: readonly ToolCallPart[]; readonly results: Map<string, ToolResultPart> } | undefined;
+  let open:
+    | { readonly id: string; readonly calls: readonly ToolCallPart[]; readonly results: Map<string, ToolResultPart> }
+    | undefined;
 
   const add = (message: Message, seq: number): void => {
     messages.push(message);
@@ -42,7 +44,10 @@ export function conversation(): Conversation {
     if (open.results.size < open.calls.length) return;
     const parts = open.calls.flatMap((call) => open?.results.get(call.callId) ?? []);
     const inherited = [...new Set(parts.flatMap((part) => part.output.labels ?? []))];
-    add({ id: `${open.id}/results`, role: "user", parts, ...(inherited.length > 0 && { labels: inherited }) }, fact.seq);
+    add(
+      { id: `${open.id}/results`, role: "user", parts, ...(inherited.length > 0 && { labels: inherited }) },
+      fact.seq,
+    );
     open = undefined;
   };
   const compact = (fact: FactOf<"context.compacted">): void => {

@@ -35,7 +35,9 @@ export function decide(state: SessionState, halt?: HaltReason): Action {
 function continueCalls(state: SessionState, run: RunState): Action {
   const waiting = Object.values(state.requests);
   const waits = (callId: string): boolean => waiting.some(({ body }) => "callId" in body && body.callId === callId);
-  const canRun = run.calls.some((call) => call.status === "started" || (call.status === "proposed" && !waits(call.part.callId)));
+  const canRun = run.calls.some(
+    (call) => call.status === "started" || (call.status === "proposed" && !waits(call.part.callId)),
+  );
   if (canRun) return { type: "run-tools" };
   return { type: "await-request", requestIds: waiting.map((request) => request.requestId) };
 }
@@ -73,15 +75,15 @@ function limitReached(run: RunState): StopReason | undefined {
 
 /** How a turn ends its run whatever else waits; `undefined` where the run can go on. */
 const FAILURES = {
-  "stop": undefined,
+  stop: undefined,
   "tool-calls": undefined,
-  "paused": undefined,
-  "other": undefined,
-  "length": "max-tokens",
+  paused: undefined,
+  other: undefined,
+  length: "max-tokens",
   "content-filter": "content-filter",
-  "refusal": "refusal",
+  refusal: "refusal",
   "context-exceeded": "context-exceeded",
-  "interrupted": "interrupted",
-  "cut": "error",
-  "error": "error",
+  interrupted: "interrupted",
+  cut: "error",
+  error: "error",
 } as const satisfies Record<TurnReason, StopReason | undefined>;

@@ -12,7 +12,10 @@ export interface Engine {
   submit(op: Op, options: { readonly idempotencyKey: string; readonly actor: Actor }): Promise<Accepted>;
   events(sessionId: string, options?: EventsOptions): AsyncIterable<Envelope>;
   /** Stored facts after `after` (default all), oldest first; with `types` only those. */
-  read(sessionId: string, options?: { readonly after?: number; readonly types?: readonly FactBody["type"][] }): AsyncIterable<Fact>;
+  read(
+    sessionId: string,
+    options?: { readonly after?: number; readonly types?: readonly FactBody["type"][] },
+  ): AsyncIterable<Fact>;
   snapshot(sessionId: string): Promise<Snapshot | undefined>;
   list(filter: SessionFilter): Promise<readonly SessionSummary[]>;
   summary(sessionId: string): Promise<SessionSummary | undefined>;

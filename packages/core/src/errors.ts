@@ -88,9 +88,9 @@ export type ErrorOptions = {
 export class CapstanError extends Error {
   readonly code: ErrorCode;
   readonly retryable: boolean;
-  readonly provider?: string;
-  readonly status?: number;
-  readonly retryAfterMs?: number;
+  declare readonly provider?: string;
+  declare readonly status?: number;
+  declare readonly retryAfterMs?: number;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });

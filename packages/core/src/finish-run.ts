@@ -40,7 +40,12 @@ export async function haltRun(hold: Hold, reason: HaltReason): Promise<void> {
   await finishRun(hold, end, hold.halt?.problem, marker);
 }
 
-export async function finishRun(hold: Hold, reason: StopReason, error?: Problem, last: readonly NewFact[] = []): Promise<void> {
+export async function finishRun(
+  hold: Hold,
+  reason: StopReason,
+  error?: Problem,
+  last: readonly NewFact[] = [],
+): Promise<void> {
   const { state, halt } = hold;
   const { run } = state;
   if (run === undefined) return;
@@ -48,7 +53,14 @@ export async function finishRun(hold: Hold, reason: StopReason, error?: Problem,
   const open = Object.values(state.requests);
   const closed = open.map(({ requestId, body }): NewFact => {
     const by = { id: "interrupt" } as const;
-    return { type: "request.resolved", key: `request/${requestId}/resolved`, runId, requestId, answer: expiryAnswer(body), by };
+    return {
+      type: "request.resolved",
+      key: `request/${requestId}/resolved`,
+      runId,
+      requestId,
+      answer: expiryAnswer(body),
+      by,
+    };
   });
   const calls = run.calls.filter((call) => call.status !== "finished").map((call) => interruptedCall(runId, call));
   const finished: NewFact = {

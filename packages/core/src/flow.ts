@@ -18,7 +18,6 @@ export async function runFlow(hold: Hold, tool: Tool, part: ToolCallPart, checke
   if (body.type !== "flow") throw new Error(`${tool.name} is not a flow`);
   const signal = AbortSignal.any([hold.journal.signal, hold.halted]);
   const base = await toolContext(hold, part, { attempt: 1, idempotencyKey: "", checked }, signal);
-  const { attempt: _attempt, idempotencyKey: _key, ...shared } = base;
   const flow = new Flow(hold, tool, part, signal);
   const context: FlowContext = Object.defineProperties(
     {
@@ -27,8 +26,8 @@ export async function runFlow(hold: Hold, tool: Tool, part: ToolCallPart, checke
       question: (name: string, questions: readonly QuestionItem[]) => flow.question(name, questions),
       sleep: (name: string, ms: number) => flow.sleep(name, ms),
     },
-    Object.getOwnPropertyDescriptors(shared), // keeps `workspace` a getter
-  ) as FlowContext; // the four methods and the shared members make it whole
+    Object.getOwnPropertyDescriptors(base), // keeps `workspace` a getter
+  ) as FlowContext; // the four methods and the base make it whole
   const result = await body.flow(structuredClone(checked) as never, context); // fits the tool's own schema
   flow.finish(tool.name);
   return result;
@@ -52,16 +51,28 @@ class Flow {
     this.#signal = signal;
     this.#unique = uniqueNames(`Flow ${part.name}`);
     const prefix = `call/${part.callId}/step/`;
-    const names = Object.keys(hold.state.run?.steps ?? {}).filter((name) => name.startsWith(prefix) && !name.endsWith("/slept"));
+    const names = Object.keys(hold.state.run?.steps ?? {}).filter(
+      (name) => name.startsWith(prefix) && !name.endsWith("/slept"),
+    );
     this.#recorded = new Set(names);
   }
 
-  async step(name: string, ...rest: [StepPerform<Json | void>] | [{ readonly rerun: Rerun }, StepPerform<Json | void>]): Promise<Json> {
+  async step(
+    name: string,
+    ...rest: [StepPerform<Json | void>] | [{ readonly rerun: Rerun }, StepPerform<Json | void>]
+  ): Promise<Json> {
     const [options, perform] = rest.length === 1 ? [{ rerun: "never" as const }, rest[0]] : rest;
-    return performStep(this.#hold, { name: this.#take(name), rerun: options.rerun, signal: this.#signal, callId: this.#callId }, perform);
+    return performStep(
+      this.#hold,
+      { name: this.#take(name), rerun: options.rerun, signal: this.#signal, callId: this.#callId },
+      perform,
+    );
   }
 
-  async ask(name: string, { title, detail }: { readonly title: string; readonly detail?: string }): Promise<FlowAnswer> {
+  async ask(
+    name: string,
+    { title, detail }: { readonly title: string; readonly detail?: string },
+  ): Promise<FlowAnswer> {
     this.#unique(name);
     const { name: tool, input } = this.#part;
     if (effectiveMode(this.#hold.state) === "never-ask") return { allow: false, reason: "nobody can be asked" };
@@ -81,7 +92,11 @@ class Flow {
 
   async question(name: string, questions: readonly QuestionItem[]): Promise<Extract<Answer, { type: "question" }>> {
     this.#unique(name);
-    const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, { type: "question", callId: this.#callId, questions });
+    const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, {
+      type: "question",
+      callId: this.#callId,
+      questions,
+    });
     if (answer.type !== "question") throw new Error("a question was answered with another type"); // `fits` refuses that
     return answer;
   }
@@ -89,8 +104,13 @@ class Flow {
   async sleep(name: string, ms: number): Promise<void> {
     const key = this.#take(name);
     const { clock } = this.#hold.definitions;
-    const until = await performStep(this.#hold, { name: key, rerun: "safe", signal: this.#signal }, () => clock.now() + ms);
-    const awake = (): true | undefined => (this.#hold.state.run?.steps[`${key}/slept`] === undefined ? undefined : true);
+    const until = await performStep(
+      this.#hold,
+      { name: key, rerun: "safe", signal: this.#signal },
+      () => clock.now() + ms,
+    );
+    const awake = (): true | undefined =>
+      this.#hold.state.run?.steps[`${key}/slept`] === undefined ? undefined : true;
     if (awake() === true) return;
     await this.#hold.append([], { timers: [{ name: `sleep/${key}`, at: Number(until) }] });
     await waitFor(this.#hold, this.#callId, `sleep/${key}`, awake);
@@ -99,7 +119,10 @@ class Flow {
   /** Finished steps that the code did not ask for mean that it changed since: going on would repeat or lose effects. */
   finish(tool: string): void {
     if (this.#recorded.size === 0) return;
-    throw new CapstanError("flow-diverged", `Flow ${tool} did not ask for its recorded steps ${[...this.#recorded].join(", ")}; its code changed while it ran`);
+    throw new CapstanError(
+      "flow-diverged",
+      `Flow ${tool} did not ask for its recorded steps ${[...this.#recorded].join(", ")}; its code changed while it ran`,
+    );
   }
 
   #take(name: string): string {

@@ -9,15 +9,30 @@ import { initialState, reduce, type SessionState } from "./state.ts";
 export type ForkOptions = { readonly into: string; readonly actor: Actor; readonly now: number };
 
 /** The facts of the fork, numbered from 1. Its first names where it comes from; it has no key and no queue. */
-export function forkFacts(facts: readonly Fact[], { into, actor, now }: ForkOptions): { readonly facts: readonly Fact[]; readonly usage: Usage } {
+export function forkFacts(
+  facts: readonly Fact[],
+  { into, actor, now }: ForkOptions,
+): { readonly facts: readonly Fact[]; readonly usage: Usage } {
   const source = facts[0];
   if (source?.type !== "session.created") throw new Error("a log begins with session.created");
   const { key: _fact, runId: _run, seq: _seq, at: _at, ...body } = source as FactOf<"session.created">; // checked above
   const { key: _key, ...created } = body as typeof body & { key?: string }; // the session's own key stays where it is
-  const first: Fact = { ...created, key: "session", sessionId: into, forkedFrom: { sessionId: source.sessionId, seq: facts.at(-1)?.seq ?? 1 }, actor, seq: 1, at: now };
+  const first: Fact = {
+    ...created,
+    key: "session",
+    sessionId: into,
+    forkedFrom: { sessionId: source.sessionId, seq: facts.at(-1)?.seq ?? 1 },
+    actor,
+    seq: 1,
+    at: now,
+  };
   const copied = facts.slice(1).map((fact, index): Fact => ({ ...fact, seq: index + 2 }));
   const state = [...copied].reduce(reduce, initialState(first as FactOf<"session.created">)); // built above
-  const closing = closeOpen(state, actor).map((fact, index): Fact => ({ ...fact, seq: copied.length + 2 + index, at: now }));
+  const closing = closeOpen(state, actor).map((fact, index): Fact => ({
+    ...fact,
+    seq: copied.length + 2 + index,
+    at: now,
+  }));
   return { facts: [first, ...copied, ...closing], usage: state.usage ?? NO_USAGE };
 }
 
@@ -36,8 +51,24 @@ function closeOpen(state: SessionState, actor: Actor): readonly NewFact[] {
     .filter((call) => call.status !== "finished")
     .map(({ part: { callId, name } }): NewFact => {
       const output = textOutput("Cancelled: the session was forked before this call ended.", { isError: true });
-      return { type: "tool.finished", key: `fork/${callId}`, runId, callId, name, status: "cancelled", output, durationMs: 0 };
+      return {
+        type: "tool.finished",
+        key: `fork/${callId}`,
+        runId,
+        callId,
+        name,
+        status: "cancelled",
+        output,
+        durationMs: 0,
+      };
     });
-  const finished: NewFact = { type: "run.finished", key: `fork/${runId}`, runId, reason: "interrupted", usage: run.usage, turns: run.turns };
+  const finished: NewFact = {
+    type: "run.finished",
+    key: `fork/${runId}`,
+    runId,
+    reason: "interrupted",
+    usage: run.usage,
+    turns: run.turns,
+  };
   return [...requests, ...calls, ...withdrawn, finished];
 }

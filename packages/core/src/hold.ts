@@ -30,6 +30,8 @@ export interface Hold {
   readonly waiting: Map<string, string>;
   /** Requests handed to `onRequest` in this hold. */
   readonly asked: Set<string>;
+  /** Appends under way: while there are any, nobody knows what the log says next. */
+  readonly inFlight: number;
   /** Redacts, stores and folds. The promise resolves when the facts are stored. */
   append(facts: readonly NewFact[], options?: AppendOptions): Promise<readonly Fact[]>;
   live(events: readonly LiveBody[]): void;
@@ -60,7 +62,13 @@ export async function openHold(journal: Journal, definitions: Definitions): Prom
 }
 
 type Folds = Map<string, unknown>;
-type Folded = { readonly state: SessionState; readonly agent: Agent<unknown>; readonly plugins: readonly Plugin[]; readonly folds: Folds; readonly snapshotSeq: number };
+type Folded = {
+  readonly state: SessionState;
+  readonly agent: Agent<unknown>;
+  readonly plugins: readonly Plugin[];
+  readonly folds: Folds;
+  readonly snapshotSeq: number;
+};
 type SnapshotData = { readonly state: SessionState; readonly folds: { readonly [plugin: string]: unknown } };
 
 class SessionHold implements Hold {
@@ -73,6 +81,7 @@ class SessionHold implements Hold {
   readonly asked = new Set<string>();
   state: SessionState;
   halt: Halt | undefined;
+  inFlight = 0;
   #halting = new AbortController();
   #folds: Folds;
   #snapshotSeq: number;
@@ -97,9 +106,15 @@ class SessionHold implements Hold {
   async append(facts: readonly NewFact[], options?: AppendOptions): Promise<readonly Fact[]> {
     const { redactor } = this.definitions;
     const clean = redactor.active ? facts.map((fact) => redactor.json(fact)) : facts;
-    const stored = await this.journal.append(clean, options);
-    for (const fact of stored) if (fact.seq > this.state.head) this.#apply(fact);
-    return stored;
+    this.inFlight += 1;
+    try {
+      const stored = await this.journal.append(clean, options);
+      for (const fact of stored) if (fact.seq > this.state.head) this.#apply(fact);
+      return stored;
+    } finally {
+      this.inFlight -= 1;
+      this.wake();
+    }
   }
 
   live(events: readonly LiveBody[]): void {
@@ -146,7 +161,9 @@ class SessionHold implements Hold {
 
   async idle(ready: () => boolean): Promise<"woken" | "parked"> {
     let parked = false;
-    const cancel = this.definitions.clock.after(LIMITS.parkAfterMs, () => ((parked = true), this.wake()), { background: true });
+    const cancel = this.definitions.clock.after(LIMITS.parkAfterMs, () => ((parked = true), this.wake()), {
+      background: true,
+    });
     const { draining } = this.journal;
     const drain = (): void => this.wake();
     draining.addEventListener("abort", drain);
@@ -182,12 +199,12 @@ class SessionHold implements Hold {
   }
 
   #apply(fact: Fact): void {
-    if (fact.seq !== this.state.head + 1) throw new Error(`fact ${fact.seq} after ${this.state.head}: the log was read out of order`);
+    if (fact.seq !== this.state.head + 1)
+      throw new Error(`fact ${fact.seq} after ${this.state.head}: the log was read out of order`);
     this.state = reduce(this.state, fact);
     this.#conversation?.apply(fact);
     for (const plugin of this.plugins) foldOwn(this.#folds, plugin, fact);
     if (fact.type === "run.finished") this.clearHalt();
-    this.wake();
   }
 }
 

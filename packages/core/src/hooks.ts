@@ -38,7 +38,11 @@ export async function runInputHooks(hold: Hold, message: Message): Promise<Input
 }
 
 /** Later plugins see what earlier ones changed. */
-export async function runPrepareHooks(hold: Hold, turn: number, request: ModelRequest): Promise<readonly PrepareChange[]> {
+export async function runPrepareHooks(
+  hold: Hold,
+  turn: number,
+  request: ModelRequest,
+): Promise<readonly PrepareChange[]> {
   const changes: PrepareChange[] = [];
   for (const plugin of hold.plugins) {
     if (plugin.prepare === undefined) continue;
@@ -47,7 +51,10 @@ export async function runPrepareHooks(hold: Hold, turn: number, request: ModelRe
     );
     if (change === undefined) continue;
     if ((change.system !== undefined || change.tools !== undefined) && change.breaksPrefix === undefined) {
-      throw new CapstanError("plugin-invalid", `Plugin ${plugin.name} changed system text or tools without saying why: set breaksPrefix`);
+      throw new CapstanError(
+        "plugin-invalid",
+        `Plugin ${plugin.name} changed system text or tools without saying why: set breaksPrefix`,
+      );
     }
     changes.push(change);
   }
@@ -113,11 +120,16 @@ export async function runStopHooks(hold: Hold): Promise<readonly string[]> {
 
 type Found<Name extends "input" | "tool"> = { readonly plugin: Plugin; readonly call: NonNullable<Plugin[Name]> };
 
-function nextWith<Name extends "input" | "tool">(plugins: readonly Plugin[], name: Name, from: number): readonly [number, Found<Name> | undefined] {
+function nextWith<Name extends "input" | "tool">(
+  plugins: readonly Plugin[],
+  name: Name,
+  from: number,
+): readonly [number, Found<Name> | undefined] {
   for (let index = from; index < plugins.length; index++) {
     const plugin = plugins[index];
     const hook = plugin?.[name];
-    if (plugin !== undefined && hook !== undefined) return [index, { plugin, call: hook.bind(plugin) as NonNullable<Plugin[Name]> }]; // bind loses the union
+    if (plugin !== undefined && hook !== undefined)
+      return [index, { plugin, call: hook.bind(plugin) as NonNullable<Plugin[Name]> }]; // bind loses the union
   }
   return [plugins.length, undefined];
 }
@@ -125,7 +137,7 @@ function nextWith<Name extends "input" | "tool">(plugins: readonly Plugin[], nam
 function hookContext(hold: Hold, plugin: Plugin, scope: string, signal: AbortSignal): HookContext {
   const unique = uniqueNames(`Plugin ${plugin.name}`);
   const runId = hold.state.run?.id ?? "";
-  const prefix = `${runId}/${scope}/${plugin.name}`;
+  const prefix = scope.startsWith("call/") ? `${scope}/${plugin.name}` : `${runId}/${scope}/${plugin.name}`; // a call id names its run
   let records = 0;
   return {
     own: hold.own(plugin),
@@ -153,7 +165,12 @@ function hookContext(hold: Hold, plugin: Plugin, scope: string, signal: AbortSig
 type Pause = <T>(inner: Promise<T>) => Promise<T>;
 
 /** Runs a hook with its time limit; what it awaits through `pause` does not count. Failures become `hook-failed`. */
-async function bounded<T>(hold: Hold, plugin: Plugin, hook: string, run: (signal: AbortSignal, pause: Pause) => Promise<T>): Promise<T> {
+async function bounded<T>(
+  hold: Hold,
+  plugin: Plugin,
+  hook: string,
+  run: (signal: AbortSignal, pause: Pause) => Promise<T>,
+): Promise<T> {
   const { clock } = hold.definitions;
   const timeout = new AbortController();
   const passed: unknown[] = [];
@@ -162,7 +179,10 @@ async function bounded<T>(hold: Hold, plugin: Plugin, hook: string, run: (signal
   expired.catch(() => undefined); // nobody waits for it when the hook was in time
   const arm = (): (() => void) =>
     clock.after(LIMITS.hookTimeoutMs, () => {
-      const error = new CapstanError("hook-failed", `Hook ${hook} of plugin ${plugin.name} took longer than ${LIMITS.hookTimeoutMs} ms`);
+      const error = new CapstanError(
+        "hook-failed",
+        `Hook ${hook} of plugin ${plugin.name} took longer than ${LIMITS.hookTimeoutMs} ms`,
+      );
       timeout.abort(error);
       expire(error);
     });
@@ -182,8 +202,11 @@ async function bounded<T>(hold: Hold, plugin: Plugin, hook: string, run: (signal
     const signal = AbortSignal.any([timeout.signal, hold.halted, hold.journal.signal]);
     return await Promise.race([run(signal, pause), expired]);
   } catch (error) {
-    if (passed.includes(error) || CapstanError.is(error) || hold.halted.aborted || hold.journal.signal.aborted) throw error;
-    throw new CapstanError("hook-failed", `Hook ${hook} of plugin ${plugin.name} failed: ${messageOf(error)}`, { cause: error });
+    if (passed.includes(error) || CapstanError.is(error) || hold.halted.aborted || hold.journal.signal.aborted)
+      throw error;
+    throw new CapstanError("hook-failed", `Hook ${hook} of plugin ${plugin.name} failed: ${messageOf(error)}`, {
+      cause: error,
+    });
   } finally {
     cancel();
   }

@@ -16,9 +16,10 @@ export function systemIds(now: () => number): Ids {
     next(prefix) {
       const ms = Math.max(now(), lastMs);
       counter = ms === lastMs ? counter + 1 : 0;
-      lastMs = ms;
-      const time = ms.toString(16).padStart(12, "0");
-      const order = (counter & 0xffff).toString(16).padStart(4, "0");
+      lastMs = ms + (counter >> 16); // a full counter carries into the time
+      counter &= 0xffff;
+      const time = lastMs.toString(16).padStart(12, "0");
+      const order = counter.toString(16).padStart(4, "0");
       return `${prefix}_${time}${order}${randomBytes(8).toString("hex")}`;
     },
     random: () => randomUUID(),

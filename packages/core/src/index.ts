@@ -1,7 +1,7 @@
 /** @capstan/core: messages, events, the loop and its ports. Every public name, and nothing else. */
 
 export { agent } from "./agent.ts";
-export type { Agent, AgentDefinition, AgentLimits, Instructions, Permission, PermissionMode, PermissionRules } from "./agent.ts";
+export type { Agent, AgentDefinition, AgentLimits, Instructions, Permission, PermissionRules } from "./agent.ts";
 export { systemClock, sleep, type Clock } from "./clock.ts";
 export { conversation, CONVERSATION_FACTS, type Conversation } from "./conversation.ts";
 export { decide, type Action, type HaltReason } from "./decide.ts";
@@ -58,7 +58,7 @@ export type {
 export type { Model, ModelCapabilities, ModelEvent, ModelRequest, ModelSettings, ToolSpec } from "./model.ts";
 export type { Accepted, MailBody, MailboxEntry, Op, OpOf } from "./op.ts";
 export { evaluate, parseRule, ruleFor } from "./permission.ts";
-export type { CallFacts, Policy, Rule, Verdict } from "./permission.ts";
+export type { CallFacts, PermissionMode, Policy, Rule, Verdict } from "./permission.ts";
 export { plugin } from "./plugin.ts";
 export type {
   HookContext,

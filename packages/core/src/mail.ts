@@ -99,7 +99,12 @@ function resolve(state: SessionState, op: OpOf<"respond">, actor: Actor, now: nu
   return resolution(state, request, op.answer, actor);
 }
 
-function resolution(state: SessionState, request: OpenRequest, answer: Answer, by: Actor | { readonly id: "expiry" }): Reply {
+function resolution(
+  state: SessionState,
+  request: OpenRequest,
+  answer: Answer,
+  by: Actor | { readonly id: "expiry" },
+): Reply {
   const { requestId } = request;
   const runId = state.run?.id;
   const fact: NewFact = {
@@ -125,11 +130,17 @@ function replyToTimer(state: SessionState, name: string, now: number): Reply {
   const subject = rest.join("/");
   if (kind === "expiry") {
     const request = state.requests[subject];
-    return request === undefined ? { facts: [] } : resolution(state, request, expiryAnswer(request.body), { id: "expiry" });
+    return request === undefined
+      ? { facts: [] }
+      : resolution(state, request, expiryAnswer(request.body), { id: "expiry" });
   }
   if (kind === "deadline") return state.run?.id === subject ? replyToDeadline(state.run, name, now) : { facts: [] };
   if (kind === "sleep" && state.run !== undefined) {
-    return { facts: [{ type: "step.finished", key: `${subject}/slept`, runId: state.run.id, name: `${subject}/slept`, value: null }] };
+    return {
+      facts: [
+        { type: "step.finished", key: `${subject}/slept`, runId: state.run.id, name: `${subject}/slept`, value: null },
+      ],
+    };
   }
   return { facts: [] };
 }
@@ -152,7 +163,10 @@ export function expiryAnswer(request: RequestBody): Answer {
     case "form":
       return { type: "form", decline: true };
     case "client-tool":
-      return { type: "client-tool", output: { content: [{ type: "text", text: "No result was supplied in time." }], isError: true } };
+      return {
+        type: "client-tool",
+        output: { content: [{ type: "text", text: "No result was supplied in time." }], isError: true },
+      };
     case "doubt":
       return { type: "doubt", outcome: "skip" };
     default:

@@ -12,11 +12,19 @@ import type { Workspace } from "./workspace.ts";
 export type Granted = { readonly attempt: number; readonly idempotencyKey: string; readonly checked: unknown };
 
 /** Runs the tool to an end that can be recorded. Throws a `CapstanError` of the tool, which ends the run. */
-export async function performTool(hold: Hold, tool: Tool, part: ToolCallPart, granted: Granted, held: AbortSignal): Promise<CallEnd> {
+export async function performTool(
+  hold: Hold,
+  tool: Tool,
+  part: ToolCallPart,
+  granted: Granted,
+  held: AbortSignal,
+): Promise<CallEnd> {
   const { body } = tool;
   if (body.type !== "execute") throw new Error(`${tool.name} has no body to perform`);
   const limit = deadline(hold, tool);
-  const stop = tool.interruptible ? AbortSignal.any([held, hold.halted, limit.signal]) : AbortSignal.any([held, limit.signal]);
+  const stop = tool.interruptible
+    ? AbortSignal.any([held, hold.halted, limit.signal])
+    : AbortSignal.any([held, limit.signal]);
   const context = await toolContext(hold, part, granted, stop);
   // a copy: what the tool does to its arguments must not reach the log or a later try
   const execution = Promise.resolve().then(() => body.execute(structuredClone(granted.checked) as never, context)); // fits the tool's own schema
@@ -41,7 +49,11 @@ async function ended(tool: Tool, result: ToolResult): Promise<CallEnd> {
 const IGNORED = Symbol("ignored");
 
 /** After its signal a tool has a short time to end; then its result is ignored. */
-async function endedOrIgnored(hold: Hold, execution: Promise<ToolResult>, stop: AbortSignal): Promise<ToolResult | typeof IGNORED> {
+async function endedOrIgnored(
+  hold: Hold,
+  execution: Promise<ToolResult>,
+  stop: AbortSignal,
+): Promise<ToolResult | typeof IGNORED> {
   let cancel = (): void => undefined;
   const given = new Promise<typeof IGNORED>((resolve) => {
     const arm = (): void => {
@@ -61,9 +73,19 @@ async function endedOrIgnored(hold: Hold, execution: Promise<ToolResult>, stop: 
 /** The end of a call that was told to stop. One that did not obey has an outcome that nobody knows. */
 function stopped(hold: Hold, limit: AbortSignal, tool: Tool, obeyed: boolean): CallEnd {
   const timedOut = limit.aborted && !hold.halted.aborted;
-  const doubt = obeyed || tool.rerun === "safe" ? "" : " It did not stop: its outcome is unknown and it may yet happen. Check before any repeat.";
-  if (timedOut) return { status: "timeout", output: textOutput(`${tool.name} took too long and was stopped.${doubt}`, { isError: true }) };
-  return { status: doubt === "" ? "cancelled" : "unknown", output: textOutput(`Interrupted.${doubt}`, { isError: true }) };
+  const doubt =
+    obeyed || tool.rerun === "safe"
+      ? ""
+      : " It did not stop: its outcome is unknown and it may yet happen. Check before any repeat.";
+  if (timedOut)
+    return {
+      status: "timeout",
+      output: textOutput(`${tool.name} took too long and was stopped.${doubt}`, { isError: true }),
+    };
+  return {
+    status: doubt === "" ? "cancelled" : "unknown",
+    output: textOutput(`Interrupted.${doubt}`, { isError: true }),
+  };
 }
 
 function deadline(hold: Hold, tool: Tool): { readonly signal: AbortSignal; readonly cancel: () => void } {
@@ -95,7 +117,12 @@ export async function probeTool(
   }
 }
 
-export async function toolContext(hold: Hold, part: ToolCallPart, granted: Granted, signal: AbortSignal): Promise<ToolContext> {
+export async function toolContext(
+  hold: Hold,
+  part: ToolCallPart,
+  granted: Granted,
+  signal: AbortSignal,
+): Promise<ToolContext> {
   const { state, definitions } = hold;
   const { callId } = part;
   const workspace = state.workspace === undefined ? undefined : await definitions.workspace(state.workspace);
@@ -109,7 +136,10 @@ export async function toolContext(hold: Hold, part: ToolCallPart, granted: Grant
     signal,
     get workspace(): Workspace {
       if (workspace !== undefined) return workspace;
-      throw new CapstanError("workspace-missing", `Session ${state.sessionId} has no workspace; open it with { workspace: "/a/folder" }`);
+      throw new CapstanError(
+        "workspace-missing",
+        `Session ${state.sessionId} has no workspace; open it with { workspace: "/a/folder" }`,
+      );
     },
     session: { id: state.sessionId, metadata: state.metadata, ...(state.key !== undefined && { key: state.key }) },
     actor: state.run?.actor ?? { id: "unknown", door: "unknown" },
@@ -117,7 +147,12 @@ export async function toolContext(hold: Hold, part: ToolCallPart, granted: Grant
   };
 }
 
-function showProgress(hold: Hold, callId: string, update: ToolProgress, sent: { stdout: number; stderr: number }): void {
+function showProgress(
+  hold: Hold,
+  callId: string,
+  update: ToolProgress,
+  sent: { stdout: number; stderr: number },
+): void {
   const { stream = "stdout", chunk } = update;
   const clean = chunk === undefined ? undefined : hold.definitions.redactor.text(chunk);
   const placed = clean === undefined ? {} : { stream, chunk: clean, offset: sent[stream] };

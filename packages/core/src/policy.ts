@@ -1,8 +1,8 @@
 /** Which rules and which mode hold for a call of this session: the session's, the agent's and the runtime's tiers. */
 
-import type { PermissionMode, PermissionRules } from "./agent.ts";
+import type { PermissionRules } from "./agent.ts";
 import type { Hold } from "./hold.ts";
-import { type CallFacts, evaluate, parseRule, type Policy, type Verdict } from "./permission.ts";
+import { type CallFacts, evaluate, parseRule, type PermissionMode, type Policy, type Verdict } from "./permission.ts";
 import type { SessionState } from "./state.ts";
 import type { PermissionWord, Tool } from "./tool.ts";
 
@@ -22,27 +22,33 @@ export function judge(hold: Hold, tool: Tool, input: unknown, hook?: PermissionW
 
 /** What rules are matched against. */
 export function callFacts(hold: Hold, tool: Tool, input: unknown, hook?: PermissionWord): CallFacts {
-  const word = typeof tool.permission === "function" ? tool.permission(input as never) : tool.permission; // its own schema made the input
+  const { permission } = tool;
+  const word =
+    typeof permission === "function"
+      ? { word: permission(input as never) }
+      : permission === undefined
+        ? {}
+        : { standing: permission }; // its own schema made the input
   const root = hold.state.workspace?.root;
   return {
     tool: tool.name,
     kind: tool.kind,
     builtIn: tool.builtIn,
     needs: tool.needs(input as never), // as above
-    ...(word !== undefined && { word }),
+    ...word,
     ...(hook !== undefined && { hook }),
     ...(root !== undefined && { root }),
   };
 }
 
-export function policyOf(state: Pick<SessionState, "mode" | "rules" | "run">, agent: PermissionRules, global: PermissionRules): Policy {
+export function policyOf(
+  state: Pick<SessionState, "mode" | "rules" | "run">,
+  agent: PermissionRules,
+  global: PermissionRules,
+): Policy {
   return {
     mode: effectiveMode(state),
-    tiers: [
-      tier("session", { allow: state.rules }),
-      tier("agent", agent),
-      tier("global", global),
-    ],
+    tiers: [tier("session", { allow: state.rules }), tier("agent", agent), tier("global", global)],
   };
 }
 

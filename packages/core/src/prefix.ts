@@ -26,11 +26,18 @@ export async function currentPrefix(hold: Hold): Promise<readonly NewFact[]> {
 }
 
 /** A prefix that a plugin changed for this call on, with its stated cause. */
-export async function changedPrefix(hold: Hold, system: string, tools: readonly ToolSpec[], cause: string): Promise<Prefix> {
+export async function changedPrefix(
+  hold: Hold,
+  system: string,
+  tools: readonly ToolSpec[],
+  cause: string,
+): Promise<Prefix> {
   const prefix = remember(system, tools);
   if (hold.state.prefix?.hash !== prefix.hash) {
     hold.notice("info", "prefix-changed", `The cached prompt prefix is rebuilt: ${cause}`);
-    await hold.append([await prefixFact(hold, prefix, `${hold.state.run?.id}/prefix/${hold.state.run?.turns}/${prefix.hash}`, cause)]);
+    await hold.append([
+      await prefixFact(hold, prefix, `${hold.state.run?.id}/prefix/${hold.state.run?.turns}/${prefix.hash}`, cause),
+    ]);
   }
   return prefix;
 }
@@ -50,7 +57,9 @@ async function prefixFact(hold: Hold, prefix: Prefix, key: string, cause: string
 async function renderAgent(hold: Hold): Promise<Prefix> {
   const { agent, definitions, state } = hold;
   const overridden = state.run?.overrides?.instructions;
-  const system = overridden ?? (typeof agent.instructions === "string" ? agent.instructions : await instructionsOf(hold, agent.instructions));
+  const system =
+    overridden ??
+    (typeof agent.instructions === "string" ? agent.instructions : await instructionsOf(hold, agent.instructions));
   const allowed = state.run?.overrides?.tools;
   const tools = [...definitions.plugins.flatMap((plugin) => plugin.tools ?? []), ...agent.tools];
   const specs = tools
@@ -66,7 +75,8 @@ async function instructionsOf(hold: Hold, render: Exclude<Hold["agent"]["instruc
   const session = { id: state.sessionId, metadata: state.metadata, ...(state.key !== undefined && { key: state.key }) };
   const { signal } = hold.journal;
   const name = `${state.run?.id}/instructions`;
-  return String(await performStep(hold, { name, rerun: "safe", signal }, async () => render(session)));
+  const text = await performStep(hold, { name, rerun: "safe", signal }, () => render(session));
+  return typeof text === "string" ? text : JSON.stringify(text);
 }
 
 async function causeOf(hold: Hold, draft: Prefix): Promise<string> {
@@ -75,7 +85,8 @@ async function causeOf(hold: Hold, draft: Prefix): Promise<string> {
   if (before.system !== draft.system) parts.push("the instructions changed");
   const names = (tools: readonly ToolSpec[]): string => tools.map((tool) => tool.name).join(", ");
   if (names(before.tools) !== names(draft.tools)) parts.push("the list of tools changed");
-  else if (canonicalJson(before.tools as unknown as Json) !== canonicalJson(draft.tools as unknown as Json)) parts.push("a tool's definition changed");
+  else if (canonicalJson(before.tools as unknown as Json) !== canonicalJson(draft.tools as unknown as Json))
+    parts.push("a tool's definition changed");
   return parts.length === 0 ? "its encoding changed" : parts.join(" and ");
 }
 

@@ -21,12 +21,23 @@ export type TurnResult = {
 };
 export type TurnNames = { readonly turn: number; readonly attempt: number; readonly runId: string };
 
-type Block = { readonly id: string; readonly kind: "text" | "reasoning" | "tool-input"; readonly callId?: string; text: string; shown: number; readonly redact?: Cleaner };
+type Block = {
+  readonly id: string;
+  readonly kind: "text" | "reasoning" | "tool-input";
+  readonly callId?: string;
+  text: string;
+  shown: number;
+  readonly redact?: Cleaner;
+};
 type Cleaner = { push(delta: string): string; end(): string };
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Never throws for what the model or its wire did; an abort ends as `interrupted` with what had come by then. */
-export async function readTurn(hold: Hold, names: TurnNames, stream: AsyncIterable<readonly ModelEvent[]>): Promise<TurnResult> {
+export async function readTurn(
+  hold: Hold,
+  names: TurnNames,
+  stream: AsyncIterable<readonly ModelEvent[]>,
+): Promise<TurnResult> {
   const reader = new TurnReader(hold, names);
   try {
     for await (const batch of stream) reader.take(batch);
@@ -35,11 +46,19 @@ export async function readTurn(hold: Hold, names: TurnNames, stream: AsyncIterab
     const known = CapstanError.is(error) ? error : undefined;
     const problem = known === undefined ? { ...toProblem(error), code: "model-failed" } : toProblem(known);
     const reason = known?.code === "model-context-exceeded" ? "context-exceeded" : "error";
-    return { ...reader.end(reason), problem, ...(known?.retryAfterMs !== undefined && { retryAfterMs: known.retryAfterMs }) };
+    return {
+      ...reader.end(reason),
+      problem,
+      ...(known?.retryAfterMs !== undefined && { retryAfterMs: known.retryAfterMs }),
+    };
   }
   if (reader.finished !== undefined) return reader.end(reader.finished);
   if (hold.halted.aborted) return reader.end("interrupted");
-  const problem: Problem = { code: "model-cut", message: "The model's answer was cut off before its end; try again", retryable: true };
+  const problem: Problem = {
+    code: "model-cut",
+    message: "The model's answer was cut off before its end; try again",
+    retryable: true,
+  };
   return { ...reader.end("cut"), problem };
 }
 
@@ -112,7 +131,14 @@ class TurnReader {
     const id = `${this.#prefix}/${index}`;
     const callId = block.type === "tool-input" ? `${this.#callPrefix}/${this.#calls++}` : undefined;
     const redact = redactor.active ? { redact: redactor.stream() } : {};
-    this.#blocks.set(index, { id, kind: block.type, text: "", shown: 0, ...(callId !== undefined && { callId }), ...redact });
+    this.#blocks.set(index, {
+      id,
+      kind: block.type,
+      text: "",
+      shown: 0,
+      ...(callId !== undefined && { callId }),
+      ...redact,
+    });
     const shown = block.type === "tool-input" ? { type: block.type, callId: callId ?? "", name: block.name } : block;
     live.push({ type: "block.started", messageId: this.#messageId, blockId: id, block: shown });
   }
@@ -137,7 +163,13 @@ class TurnReader {
     if (block === undefined) return;
     if (block.redact !== undefined) this.#show(block, block.redact.end(), live);
     const { redactor } = this.#hold.definitions;
-    const named: Part = part.type === "tool-call" && block.callId !== undefined ? { ...part, callId: block.callId } : part;
-    live.push({ type: "block.finished", messageId: this.#messageId, blockId: block.id, part: redactor.active ? redactor.json(named) : named });
+    const named: Part =
+      part.type === "tool-call" && block.callId !== undefined ? { ...part, callId: block.callId } : part;
+    live.push({
+      type: "block.finished",
+      messageId: this.#messageId,
+      blockId: block.id,
+      part: redactor.active ? redactor.json(named) : named,
+    });
   }
 }

@@ -57,7 +57,8 @@ export class Registry implements Definitions {
     this.#factories = options.workspaces ?? {};
     this.#resolveModel = options.host?.resolveModel ?? unresolvable;
     for (const agent of options.agents) {
-      if (this.#agents.has(agent.name)) throw new CapstanError("agent-invalid", `Two agents are named ${agent.name}; names are unique in a runtime`);
+      if (this.#agents.has(agent.name))
+        throw new CapstanError("agent-invalid", `Two agents are named ${agent.name}; names are unique in a runtime`);
       this.#agents.set(agent.name, agent);
     }
   }
@@ -74,7 +75,10 @@ export class Registry implements Definitions {
     const known = this.#agents.get(name);
     if (known !== undefined) return known;
     const names = [...this.#agents.keys()].join(", ") || "none";
-    throw new CapstanError("agent-unknown", `This runtime has no agent named ${JSON.stringify(name)} (it has: ${names}); its sessions wait until one is given`);
+    throw new CapstanError(
+      "agent-unknown",
+      `This runtime has no agent named ${JSON.stringify(name)} (it has: ${names}); its sessions wait until one is given`,
+    );
   }
 
   model(agent: Agent<unknown>, name?: string): Promise<Model> {
@@ -96,7 +100,12 @@ export class Registry implements Definitions {
     if (known !== undefined) return known;
     const factory = this.#factories[kind];
     if (factory === undefined) {
-      return Promise.reject(new CapstanError("workspace-missing", `This runtime knows no workspaces of kind ${JSON.stringify(kind)}; give openRuntime a factory for it`));
+      return Promise.reject(
+        new CapstanError(
+          "workspace-missing",
+          `This runtime knows no workspaces of kind ${JSON.stringify(kind)}; give openRuntime a factory for it`,
+        ),
+      );
     }
     const opening = factory(root);
     this.#workspaces.set(name, opening);
@@ -113,7 +122,10 @@ export class Registry implements Definitions {
     for (const agent of this.#agents.values()) {
       const shared = this.plugins.flatMap((plugin) => plugin.tools ?? []);
       const policy = policyOf({ mode: "ask", rules: [] }, agent.permission, {});
-      checkRules(policy, [...shared, ...agent.tools].map((tool) => tool.name));
+      checkRules(
+        policy,
+        [...shared, ...agent.tools].map((tool) => tool.name),
+      );
       await this.model(agent);
     }
     for (const plugin of this.#allPlugins()) {
@@ -121,7 +133,10 @@ export class Registry implements Definitions {
       if (opened !== undefined) this.#disposables.push(opened);
     }
     if (this.works === "none") return;
-    this.#working = this.engine.work((journal) => this.#drive(journal), { which: this.works, signal: this.#stop.signal });
+    this.#working = this.engine.work((journal) => this.#drive(journal), {
+      which: this.works,
+      signal: this.#stop.signal,
+    });
     this.#working.catch(() => undefined); // reported by close
   }
 
@@ -145,7 +160,14 @@ export class Registry implements Definitions {
           try {
             plugin.on?.(envelope);
           } catch {
-            journal.live([{ type: "notice", severity: "warning", code: "hook-failed", title: `Hook on of plugin ${plugin.name} failed` }]);
+            journal.live([
+              {
+                type: "notice",
+                severity: "warning",
+                code: "hook-failed",
+                title: `Hook on of plugin ${plugin.name} failed`,
+              },
+            ]);
           }
         }
       }
@@ -172,5 +194,10 @@ export class Registry implements Definitions {
 }
 
 function unresolvable(name: string): Promise<Model> {
-  return Promise.reject(new CapstanError("model-unknown", `No provider is known for ${JSON.stringify(name)}; give the agent a Model, or import openRuntime from "capstan"`));
+  return Promise.reject(
+    new CapstanError(
+      "model-unknown",
+      `No provider is known for ${JSON.stringify(name)}; give the agent a Model, or import openRuntime from "capstan"`,
+    ),
+  );
 }

@@ -15,7 +15,10 @@ export function requestIdOf(sessionId: string, name: string): string {
 }
 
 /** Opens requests in one synced append. Those that are open already stay as they are. */
-export async function openRequests(hold: Hold, requests: readonly { readonly name: string; readonly body: RequestBody }[]): Promise<readonly string[]> {
+export async function openRequests(
+  hold: Hold,
+  requests: readonly { readonly name: string; readonly body: RequestBody }[],
+): Promise<readonly string[]> {
   const { state, definitions } = hold;
   const runId = state.run?.id;
   const expiresAt = definitions.clock.now() + LIMITS.requestTtlMs;
@@ -23,7 +26,14 @@ export async function openRequests(hold: Hold, requests: readonly { readonly nam
   const fresh = requests.filter((_request, index) => isNew(hold, ids[index] ?? ""));
   const facts = fresh.map(({ name, body }): NewFact => {
     const requestId = requestIdOf(state.sessionId, name);
-    return { type: "request.opened", key: `request/${requestId}`, ...(runId !== undefined && { runId }), requestId, request: body, expiresAt };
+    return {
+      type: "request.opened",
+      key: `request/${requestId}`,
+      ...(runId !== undefined && { runId }),
+      requestId,
+      request: body,
+      expiresAt,
+    };
   });
   const timers = fresh.map(({ name }) => ({ name: `expiry/${requestIdOf(state.sessionId, name)}`, at: expiresAt }));
   if (facts.length > 0) await hold.append(facts, { sync: true, timers });
@@ -46,9 +56,15 @@ export function answerHere(hold: Hold): void {
   }
 }
 
-async function answerOne(hold: Hold, request: OpenRequest, onRequest: NonNullable<Hold["definitions"]["onRequest"]>): Promise<void> {
+async function answerOne(
+  hold: Hold,
+  request: OpenRequest,
+  onRequest: NonNullable<Hold["definitions"]["onRequest"]>,
+): Promise<void> {
   const { requestId } = request;
-  const answer = await onRequest(request, { signal: AbortSignal.any([hold.journal.signal, hold.halted]) }).catch(() => undefined);
+  const answer = await onRequest(request, { signal: AbortSignal.any([hold.journal.signal, hold.halted]) }).catch(
+    () => undefined,
+  );
   if (answer === undefined || hold.state.requests[requestId] === undefined || !fits(request.body, answer)) return;
   const fact: NewFact = {
     type: "request.resolved",
@@ -84,25 +100,47 @@ export async function waitFor<T>(hold: Hold, callId: string, id: string, found: 
   }
 }
 
-export type Doubt = { readonly callId: string; readonly tool: string; readonly input: Json; readonly startedAt: number; readonly name?: string };
+export type Doubt = {
+  readonly callId: string;
+  readonly tool: string;
+  readonly input: Json;
+  readonly startedAt: number;
+  readonly name?: string;
+};
 
 /** Asks what became of a call that a crash left open; `unknown` when nobody can be asked or nobody answered. */
 export async function askDoubt(hold: Hold, doubt: Doubt): Promise<"run-again" | "it-happened" | "skip" | "unknown"> {
   if (effectiveMode(hold.state) === "never-ask") return "unknown";
   const { callId, tool, input, startedAt, name = callId } = doubt;
-  const resolved = await ask(hold, callId, `${name}/doubt/${startedAt}`, { type: "doubt", callId, tool, input, startedAt });
+  const resolved = await ask(hold, callId, `${name}/doubt/${startedAt}`, {
+    type: "doubt",
+    callId,
+    tool,
+    input,
+    startedAt,
+  });
   if (resolved.answer.type !== "doubt" || resolved.by.id === "expiry") return "unknown";
   return resolved.answer.outcome;
 }
 
 /** Nothing can go on: says so in the log, keeps the hold for a while, then parks. */
 export async function awaitAny(hold: Hold, ids: readonly string[]): Promise<"woken" | "parked"> {
-  const { state, definitions } = hold;
   answerHere(hold);
+  if (hold.inFlight > 0) {
+    await hold.changed(); // it may be the very answer
+    return "woken";
+  }
+  const { state } = hold;
+  if (ids.some((id) => state.run?.answers[id] !== undefined)) return "woken";
   let { head } = state;
   const runId = state.run?.id;
   if (state.run !== undefined && state.run.suspendedAt === undefined) {
-    const fact: NewFact = { type: "run.suspended", key: `${runId}/suspended/${head}`, ...(runId !== undefined && { runId }), on: ids };
+    const fact: NewFact = {
+      type: "run.suspended",
+      key: `${runId}/suspended/${head}`,
+      ...(runId !== undefined && { runId }),
+      on: ids,
+    };
     head += 1;
     await hold.append([fact]);
   }

@@ -35,7 +35,8 @@ export async function runCall(hold: Hold, tool: Tool, call: CallState): Promise<
   const output = hasToolHooks(hold.plugins) ? await runToolHooks(hold, hooked, perform) : await perform(hooked);
   if (isRefusal(output)) return { status: "denied", output };
   const kept = { ...output, content: await keepBytes(hold.journal, output.content) };
-  if (status === undefined || status === "ok" || status === "error") return { status: output.isError === true ? "error" : "ok", output: kept };
+  if (status === undefined || status === "ok" || status === "error")
+    return { status: output.isError === true ? "error" : "ok", output: kept };
   return { status, output: kept };
 }
 
@@ -77,13 +78,22 @@ async function permitted(hold: Hold, tool: Tool, call: CallState, hooked: Hooked
   if (recorded !== undefined) return recorded as unknown as CallEnd; // written by `keepRaw`
   const checked = await check(tool.schema, hooked.input);
   if (!checked.ok) return failed(`Wrong arguments for ${tool.name}: ${checked.problem}`);
-  const grant = call.intent === undefined ? await grantFor(hold, tool, call.part, hooked, checked.value) : { input: hooked.input, checked: checked.value };
+  const grant =
+    call.intent === undefined
+      ? await grantFor(hold, tool, call.part, hooked, checked.value)
+      : { input: hooked.input, checked: checked.value };
   if ("output" in grant) return grant;
   const end = await performGranted(hold, tool, call, grant);
   return hasToolHooks(hold.plugins) ? keepRaw(hold, hooked.callId, end) : end;
 }
 
-async function grantFor(hold: Hold, tool: Tool, part: ToolCallPart, hooked: HookedCall, checked: unknown): Promise<Grant | CallEnd> {
+async function grantFor(
+  hold: Hold,
+  tool: Tool,
+  part: ToolCallPart,
+  hooked: HookedCall,
+  checked: unknown,
+): Promise<Grant | CallEnd> {
   const verdict = judge(hold, tool, checked, hooked.verdict);
   if (verdict.verdict === "deny") return { status: "denied", output: refusal(`Refused: ${verdict.reason}`) };
   if (verdict.verdict === "allow") return { input: hooked.input, checked };
@@ -99,7 +109,8 @@ async function grantFor(hold: Hold, tool: Tool, part: ToolCallPart, hooked: Hook
   if (answer.input === undefined) return { input: hooked.input, checked, requestId };
   const edited = await check(tool.schema, answer.input);
   if (!edited.ok) return failed(`The arguments edited by the user do not fit ${tool.name}: ${edited.problem}`);
-  if (judge(hold, tool, edited.value, hooked.verdict).verdict === "deny") return { status: "denied", output: refusal("Refused: a rule denies the edited call") };
+  if (judge(hold, tool, edited.value, hooked.verdict).verdict === "deny")
+    return { status: "denied", output: refusal("Refused: a rule denies the edited call") };
   return { input: answer.input, checked: edited.value, requestId };
 }
 
@@ -128,7 +139,13 @@ async function performGranted(hold: Hold, tool: Tool, call: CallState, grant: Gr
     const key = `call/${part.callId}/perform/${attempt}`;
     const value = await hold.journal.step(key, async (signal) => {
       if (owned.attemptId !== hold.journal.attemptId) return null; // in doubt: whoever did not write the intent may not perform
-      return (await performTool(hold, tool, part, { ...owned, attempt, checked: grant.checked }, signal)) as unknown as Json; // plain data
+      return (await performTool(
+        hold,
+        tool,
+        part,
+        { ...owned, attempt, checked: grant.checked },
+        signal,
+      )) as unknown as Json; // plain data
     });
     if (value !== null) return value as unknown as CallEnd; // written above
     const settled = await settle(hold, tool, part, owned, grant.checked);
@@ -138,7 +155,13 @@ async function performGranted(hold: Hold, tool: Tool, call: CallState, grant: Gr
 }
 
 /** Approval and intent are one append: `requestId` names the answer that this start uses up. */
-async function intend(hold: Hold, tool: Tool, { part }: CallState, grant: Grant, attempt: number): Promise<FactOf<"tool.started">> {
+async function intend(
+  hold: Hold,
+  tool: Tool,
+  { part }: CallState,
+  grant: Grant,
+  attempt: number,
+): Promise<FactOf<"tool.started">> {
   const { callId, name } = part;
   const { journal, state } = hold;
   const needs = tool.needs(grant.checked as never); // checked against the tool's own schema
@@ -167,21 +190,43 @@ async function intend(hold: Hold, tool: Tool, { part }: CallState, grant: Grant,
 }
 
 /** What became of a call that another attempt started: asked of its kind, its probe, a person, in this order. */
-async function settle(hold: Hold, tool: Tool, part: ToolCallPart, intent: FactOf<"tool.started">, checked: unknown): Promise<CallEnd | "again"> {
+async function settle(
+  hold: Hold,
+  tool: Tool,
+  part: ToolCallPart,
+  intent: FactOf<"tool.started">,
+  checked: unknown,
+): Promise<CallEnd | "again"> {
   if (tool.rerun !== "never") return "again";
   const probed = await probeTool(hold, tool, part, intent, checked);
-  if (probed === "happened") return { status: "ok", output: textOutput("The call had finished before a crash; its output is lost.") };
+  if (probed === "happened")
+    return { status: "ok", output: textOutput("The call had finished before a crash; its output is lost.") };
   if (probed === "did-not") return "again";
-  const outcome = await askDoubt(hold, { callId: part.callId, tool: part.name, input: intent.input, startedAt: intent.at });
+  const outcome = await askDoubt(hold, {
+    callId: part.callId,
+    tool: part.name,
+    input: intent.input,
+    startedAt: intent.at,
+  });
   switch (outcome) {
     case "run-again":
       return "again";
     case "it-happened":
-      return { status: "ok", output: textOutput("A crash lost the output of this call; a person says that it happened.") };
+      return {
+        status: "ok",
+        output: textOutput("A crash lost the output of this call; a person says that it happened."),
+      };
     case "skip":
-      return { status: "cancelled", output: textOutput("A crash came in between; a person says that it did not happen, and to skip it.", { isError: true }) };
+      return {
+        status: "cancelled",
+        output: textOutput("A crash came in between; a person says that it did not happen, and to skip it.", {
+          isError: true,
+        }),
+      };
     case "unknown":
-      return unknown("A crash came after this call had started. Its outcome is unknown: it may have happened, or may yet happen. Check before any repeat.");
+      return unknown(
+        "A crash came after this call had started. Its outcome is unknown: it may have happened, or may yet happen. Check before any repeat.",
+      );
     default:
       return outcome satisfies never;
   }
@@ -189,7 +234,12 @@ async function settle(hold: Hold, tool: Tool, part: ToolCallPart, intent: FactOf
 
 async function fromClient(hold: Hold, tool: Tool, part: ToolCallPart, grant: Grant): Promise<CallEnd> {
   const { callId } = part;
-  const { answer } = await ask(hold, callId, `${callId}/client`, { type: "client-tool", callId, tool: tool.name, input: grant.input });
+  const { answer } = await ask(hold, callId, `${callId}/client`, {
+    type: "client-tool",
+    callId,
+    tool: tool.name,
+    input: grant.input,
+  });
   if (answer.type !== "client-tool") throw new Error("a client-tool request was answered with another type"); // `fits` refuses that
   return { status: answer.output.isError === true ? "error" : "ok", output: answer.output };
 }

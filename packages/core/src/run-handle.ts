@@ -74,7 +74,8 @@ class RunHandle<Output> implements Run<Output> {
     const { engine } = this.#source;
     for await (const envelope of engine.events(this.session.id, { after: String(this.#after), ...options })) {
       const { event } = envelope;
-      if (event.type === "message.added" && event.inputId === this.inputId && event.runId !== undefined) this.id = event.runId;
+      if (event.type === "message.added" && event.inputId === this.inputId && event.runId !== undefined)
+        this.id = event.runId;
       if (event.runId === this.id) yield envelope;
       if (event.type === "run.finished" && event.runId === this.id) return;
       if (event.type === "input.withdrawn" && event.inputId === this.inputId) return;
@@ -90,7 +91,11 @@ class RunHandle<Output> implements Run<Output> {
 
   async result(): Promise<RunResult<Output>> {
     const said = conversation();
-    let end: Omit<RunResult<Output>, "messages" | "text" | "requests"> = { status: "finished", usage: NO_USAGE, turns: 0 };
+    let end: Omit<RunResult<Output>, "messages" | "text" | "requests"> = {
+      status: "finished",
+      usage: NO_USAGE,
+      turns: 0,
+    };
     for await (const { event } of this.events()) {
       if (isLive(event)) continue;
       said.apply(event);
@@ -99,12 +104,19 @@ class RunHandle<Output> implements Run<Output> {
         end = { status: "finished", reason, usage, turns, ...(error !== undefined && { error }) };
       } else if (event.type === "run.suspended" || event.type === "request.opened") {
         const requests = this.#source.answers ? [] : await this.#waitsFor(event.seq);
-        if (requests.length > 0) return { ...end, status: "waiting", requests, messages: said.messages, text: lastText(said.messages) };
+        if (requests.length > 0)
+          return { ...end, status: "waiting", requests, messages: said.messages, text: lastText(said.messages) };
       }
     }
     const text = lastText(said.messages);
     const output = end.reason === "end-turn" ? await this.#parse(text) : undefined;
-    return { ...end, requests: [], messages: said.messages, text, ...(output?.ok === true && { output: output.value }) };
+    return {
+      ...end,
+      requests: [],
+      messages: said.messages,
+      text,
+      ...(output?.ok === true && { output: output.value }),
+    };
   }
 
   async text(): Promise<string> {
@@ -126,7 +138,9 @@ class RunHandle<Output> implements Run<Output> {
     return summary.openRequests;
   }
 
-  async #parse(text: string): Promise<{ readonly ok: true; readonly value: Output } | { readonly ok: false; readonly problem: string }> {
+  async #parse(
+    text: string,
+  ): Promise<{ readonly ok: true; readonly value: Output } | { readonly ok: false; readonly problem: string }> {
     const { schema } = this.#source;
     if (schema === undefined) return { ok: true, value: text as Output }; // without a schema Output is string
     let value: Json;
@@ -147,10 +161,10 @@ function lastText(messages: readonly Message[]): string {
 const CODE_OF: { readonly [reason in StopReason]?: ErrorCode } = {
   "max-turns": "limit-reached",
   "max-tokens": "limit-reached",
-  "budget": "limit-reached",
-  "deadline": "limit-reached",
-  "interrupted": "interrupted",
-  "refusal": "model-refused",
+  budget: "limit-reached",
+  deadline: "limit-reached",
+  interrupted: "interrupted",
+  refusal: "model-refused",
   "content-filter": "model-refused",
   "refused-input": "input-invalid",
   "context-exceeded": "model-context-exceeded",
@@ -160,7 +174,10 @@ const CODE_OF: { readonly [reason in StopReason]?: ErrorCode } = {
 export function failure(result: RunResult<unknown>): CapstanError {
   if (result.status === "waiting") {
     const titles = result.requests.map(({ body }) => ("title" in body ? body.title : body.type)).join("; ");
-    return new CapstanError("run-waiting", `The run waits for an answer (${titles}): use session.respond, or give openRuntime an onRequest`);
+    return new CapstanError(
+      "run-waiting",
+      `The run waits for an answer (${titles}): use session.respond, or give openRuntime an onRequest`,
+    );
   }
   const { reason = "interrupted", error } = result;
   if (error !== undefined) {

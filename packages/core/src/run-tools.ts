@@ -53,13 +53,24 @@ async function judgeAll(hold: Hold): Promise<void> {
     const checked = await check(tool.schema, part.input);
     if (!checked.ok) {
       const said = typeof part.input === "string" ? "its arguments are not valid JSON" : checked.problem;
-      refused.push(finishedFact(hold, callId, name, "error", textOutput(`Wrong arguments for ${name}: ${said}`, { isError: true })));
+      refused.push(
+        finishedFact(
+          hold,
+          callId,
+          name,
+          "error",
+          textOutput(`Wrong arguments for ${name}: ${said}`, { isError: true }),
+        ),
+      );
       continue;
     }
     const verdict = judge(hold, tool, checked.value);
     if (verdict.verdict === "deny") {
-      refused.push(finishedFact(hold, callId, name, "denied", textOutput(`Refused: ${verdict.reason}`, { isError: true })));
-    } else if (verdict.verdict === "ask") asks.push(permissionRequest(hold, tool, part, part.input, checked.value, verdict));
+      refused.push(
+        finishedFact(hold, callId, name, "denied", textOutput(`Refused: ${verdict.reason}`, { isError: true })),
+      );
+    } else if (verdict.verdict === "ask")
+      asks.push(permissionRequest(hold, tool, part, part.input, checked.value, verdict));
   }
   if (refused.length > 0) await hold.append(refused);
   if (asks.length > 0) await openRequests(hold, asks);
@@ -67,7 +78,9 @@ async function judgeAll(hold: Hold): Promise<void> {
 
 /** Calls that may start now: side-effect free and parallel ones at once, the others one after the other in the model's order. */
 function startable(hold: Hold): readonly CallState[] {
-  const waiting = Object.values(hold.state.requests).map((request) => ("callId" in request.body ? request.body.callId : undefined));
+  const waiting = Object.values(hold.state.requests).map((request) =>
+    "callId" in request.body ? request.body.callId : undefined,
+  );
   const result: CallState[] = [];
   let orderedBusy = false;
   for (const call of hold.state.run?.calls ?? []) {
@@ -117,9 +130,25 @@ async function finishOne(hold: Hold, call: CallState): Promise<void> {
   await hold.append([finishedFact(hold, callId, name, end.status, end.output, durationMs)]);
 }
 
-function finishedFact(hold: Hold, callId: string, name: string, status: ToolStatus, output: ToolOutput, durationMs = 0): NewFact {
+function finishedFact(
+  hold: Hold,
+  callId: string,
+  name: string,
+  status: ToolStatus,
+  output: ToolOutput,
+  durationMs = 0,
+): NewFact {
   const runId = hold.state.run?.id;
-  return { type: "tool.finished", key: `call/${callId}/finished`, ...(runId !== undefined && { runId }), callId, name, status, output, durationMs };
+  return {
+    type: "tool.finished",
+    key: `call/${callId}/finished`,
+    ...(runId !== undefined && { runId }),
+    callId,
+    name,
+    status,
+    output,
+    durationMs,
+  };
 }
 
 function unknownTool(hold: Hold, name: string): string {

@@ -50,7 +50,10 @@ export async function drive(journal: Journal, definitions: Definitions): Promise
         break;
       case "idle":
         await dropStaleHalt(hold);
-        if ((await hold.idle(() => hold.state.queue.length > 0 || hold.halt !== undefined)) === "parked" && !mail.busy()) {
+        if (
+          (await hold.idle(() => hold.state.queue.length > 0 || hold.halt !== undefined)) === "parked" &&
+          !mail.busy()
+        ) {
           return "finished";
         }
         break;

@@ -18,7 +18,7 @@ import type { SessionFilter, SessionSummary } from "./store.ts";
 import type { WorkspaceFactory } from "./workspace.ts";
 
 export type RuntimeOptions = {
-  readonly agents: readonly Agent<never>[];
+  readonly agents: readonly Agent<unknown>[];
   /** Closed with the runtime. */
   readonly engine: Engine;
   /** Which sessions this process drives: those it opens and their children, all of the store, or none. Default "own". */
@@ -56,7 +56,11 @@ export type OpenSession<Output> = {
 
 export interface Runtime extends AsyncDisposable {
   /** One input to a new session, or to the one that `key` names. Resolves when the input is durable. */
-  send<Output = string>(agent: Agent<Output> | string, input: string | readonly Part[], options?: SendOptions & Omit<OpenSession<Output>, "agent">): Promise<Run<Output>>;
+  send<Output = string>(
+    agent: Agent<Output> | string,
+    input: string | readonly Part[],
+    options?: SendOptions & Omit<OpenSession<Output>, "agent">,
+  ): Promise<Run<Output>>;
   /** An existing session by id (`session-not-found`), or one opened or created by options. */
   session<Output = string>(idOrOptions: string | OpenSession<Output>): Promise<Session<Output>>;
   /** Newest first. */
@@ -88,7 +92,11 @@ class RuntimeView implements Runtime {
     this.#actor = actor;
   }
 
-  async send<Output>(agent: Agent<Output> | string, input: string | readonly Part[], options: SendOptions & Omit<OpenSession<Output>, "agent"> = {}): Promise<Run<Output>> {
+  async send<Output>(
+    agent: Agent<Output> | string,
+    input: string | readonly Part[],
+    options: SendOptions & Omit<OpenSession<Output>, "agent"> = {},
+  ): Promise<Run<Output>> {
     const { key, workspace, title, metadata, messages, ...sending } = options;
     // an idempotency key without a session key names the session too: the same call gives the same run
     const named = key ?? (sending.idempotencyKey === undefined ? undefined : `send/${sending.idempotencyKey}`);
@@ -112,7 +120,11 @@ class RuntimeView implements Runtime {
       throw new CapstanError("session-not-found", `There is no session ${JSON.stringify(id)}`);
     }
     if (this.#registry.works !== "none") engine.adopt(id);
-    return sessionHandle(this.#source(), { id, agent: summary.agent, ...(summary.key !== undefined && { key: summary.key }) });
+    return sessionHandle(this.#source(), {
+      id,
+      agent: summary.agent,
+      ...(summary.key !== undefined && { key: summary.key }),
+    });
   }
 
   sessions(filter: SessionFilter = {}): Promise<readonly SessionSummary[]> {
@@ -148,7 +160,9 @@ class RuntimeView implements Runtime {
         agent: agent.name,
         ...rest,
         mode: mode ?? permission.mode ?? agent.permission.mode ?? "ask",
-        ...(workspace !== undefined && { workspace: typeof workspace === "string" ? { kind: "local", root: workspace } : workspace }),
+        ...(workspace !== undefined && {
+          workspace: typeof workspace === "string" ? { kind: "local", root: workspace } : workspace,
+        }),
       },
       { idempotencyKey: ids.random(), actor: this.#actor },
     );
@@ -157,6 +171,13 @@ class RuntimeView implements Runtime {
 
   #source(): SessionSource {
     const { engine, ids, works, answers } = this.#registry;
-    return { engine, ids, actor: this.#actor, works: works !== "none", answers, agentOf: (name) => this.#registry.find(name) };
+    return {
+      engine,
+      ids,
+      actor: this.#actor,
+      works: works !== "none",
+      answers,
+      agentOf: (name) => this.#registry.find(name),
+    };
   }
 }

@@ -15,7 +15,10 @@ export type Schema<Output = unknown> = {
 };
 /** A method, not a property: libraries name their targets more narrowly. */
 type JsonSchemaSource = {
-  input(options: { readonly target: string; readonly libraryOptions?: { [name: string]: unknown } | undefined }): object;
+  input(options: {
+    readonly target: string;
+    readonly libraryOptions?: { [name: string]: unknown } | undefined;
+  }): object;
 };
 type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }

@@ -31,7 +31,10 @@ export type SendOptions = {
   readonly limits?: Limits;
   readonly mode?: string;
 };
-export type SessionView = Omit<SessionState, "requests"> & { readonly status: SessionStatus; readonly requests: SessionState["requests"] };
+export type SessionView = Omit<SessionState, "requests"> & {
+  readonly status: SessionStatus;
+  readonly requests: SessionState["requests"];
+};
 
 export interface Session<Output = string> {
   readonly id: string;
@@ -47,7 +50,12 @@ export interface Session<Output = string> {
   respond(requestId: string, answer: Answer): Promise<void>;
   /** Resolves after `run.finished`. Without an active run it changes nothing. */
   interrupt(runId?: string): Promise<void>;
-  update(change: { readonly title?: string; readonly metadata?: Metadata; readonly mode?: string; readonly model?: string }): Promise<void>;
+  update(change: {
+    readonly title?: string;
+    readonly metadata?: Metadata;
+    readonly mode?: string;
+    readonly model?: string;
+  }): Promise<void>;
   events(options?: EventsOptions): AsyncIterable<Envelope>;
   /** Oldest first; with `limit` the newest that many before message id `before`. */
   messages(options?: { readonly before?: string; readonly limit?: number }): Promise<readonly Message[]>;
@@ -69,7 +77,10 @@ export type SessionSource = {
   readonly agentOf: (name: string) => Agent<unknown> | undefined;
 };
 
-export function sessionHandle<Output>(source: SessionSource, of: { readonly id: string; readonly key?: string; readonly agent: string }): Session<Output> {
+export function sessionHandle<Output>(
+  source: SessionSource,
+  of: { readonly id: string; readonly key?: string; readonly agent: string },
+): Session<Output> {
   return new SessionHandle<Output>(source, of);
 }
 
@@ -113,7 +124,10 @@ class SessionHandle<Output> implements Session<Output> {
     const summary = await engine.summary(this.id);
     const open = summary?.openRequests.find((request) => request.requestId === requestId);
     if (open !== undefined && !fits(open.body, answer)) {
-      throw new CapstanError("request-invalid", `Request ${requestId} asks for an answer of type ${open.body.type}; this one is ${answer.type}`);
+      throw new CapstanError(
+        "request-invalid",
+        `Request ${requestId} asks for an answer of type ${open.body.type}; this one is ${answer.type}`,
+      );
     }
     const head = summary?.head ?? 0;
     try {
@@ -152,7 +166,9 @@ class SessionHandle<Output> implements Session<Output> {
     return this.#source.engine.events(this.id, options);
   }
 
-  async messages({ before, limit }: { readonly before?: string; readonly limit?: number } = {}): Promise<readonly Message[]> {
+  async messages({ before, limit }: { readonly before?: string; readonly limit?: number } = {}): Promise<
+    readonly Message[]
+  > {
     const all = conversation();
     for await (const fact of this.#source.engine.read(this.id, { types: CONVERSATION_FACTS })) {
       if (fact.type !== "context.compacted") all.apply(fact); // people see what the model no longer does
@@ -165,7 +181,8 @@ class SessionHandle<Output> implements Session<Output> {
   async state(): Promise<SessionView> {
     const { engine } = this.#source;
     const snapshot = await engine.snapshot(this.id);
-    let state = snapshot?.version === STATE_VERSION ? (snapshot.data as unknown as { state: SessionState }).state : undefined; // written by the loop
+    let state =
+      snapshot?.version === STATE_VERSION ? (snapshot.data as unknown as { state: SessionState }).state : undefined; // written by the loop
     for await (const fact of engine.read(this.id, { after: state?.head ?? 0 })) {
       if (state !== undefined) state = reduce(state, fact);
       else if (fact.type === "session.created") state = initialState(fact);
@@ -176,7 +193,13 @@ class SessionHandle<Output> implements Session<Output> {
 
   async fork({ at, keepKey }: { readonly at?: number; readonly keepKey?: boolean } = {}): Promise<Session<Output>> {
     const intoSessionId = this.#source.ids.next("ses");
-    const op: Op = { type: "fork", sessionId: this.id, intoSessionId, ...(at !== undefined && { at }), ...(keepKey !== undefined && { keepKey }) };
+    const op: Op = {
+      type: "fork",
+      sessionId: this.id,
+      intoSessionId,
+      ...(at !== undefined && { at }),
+      ...(keepKey !== undefined && { keepKey }),
+    };
     await this.#submit(op);
     const key = keepKey === true && this.key !== undefined ? { key: this.key } : {};
     return new SessionHandle(this.#source, { id: intoSessionId, agent: this.agent, ...key });
@@ -202,9 +225,12 @@ function toParts(input: string | readonly Part[]): readonly Part[] {
   const parts = typeof input === "string" ? [text(input)] : input;
   const size = parts.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : 0), 0);
   if (size > LIMITS.inputBytes) {
-    throw new CapstanError("input-too-large", `The input is ${size} characters long; at most ${LIMITS.inputBytes} fit. Put it into a file and let a tool read it`);
+    throw new CapstanError(
+      "input-too-large",
+      `The input is ${size} characters long; at most ${LIMITS.inputBytes} fit. Put it into a file and let a tool read it`,
+    );
   }
-  if (parts.length === 0 || parts.every((part) => part.type === "text" && part.text.trim() === "")) {
+  if (parts.every((part) => part.type === "text" && part.text.trim() === "")) {
     throw new CapstanError("input-invalid", "The input is empty: say what the agent is to do");
   }
   return parts;

@@ -20,7 +20,10 @@ export async function startRun(hold: Hold, input: QueuedInput): Promise<void> {
     agentHash: agent.hash,
     limits,
   };
-  const timers = limits.wallMs === undefined ? [] : [{ name: `deadline/${input.runId}`, at: definitions.clock.now() + limits.wallMs }];
+  const timers =
+    limits.wallMs === undefined
+      ? []
+      : [{ name: `deadline/${input.runId}`, at: definitions.clock.now() + limits.wallMs }];
   const stored = hold.append([started], { timers }); // not awaited alone: it shares a commit with what follows
   await stored;
   await takeInput(hold, input);
@@ -35,11 +38,18 @@ export async function takeInput(hold: Hold, input: QueuedInput): Promise<void> {
   const key = `${runId}/input/${input.inputId}`;
   if (outcome.type === "accept") {
     const prefix = first ? await currentPrefix(hold) : [];
-    await hold.append([...prefix, { type: "message.added", key, runId, message: outcome.message, inputId: input.inputId }]);
+    await hold.append([
+      ...prefix,
+      { type: "message.added", key, runId, message: outcome.message, inputId: input.inputId },
+    ]);
     return;
   }
   if (outcome.type === "answer") {
-    const reply: Message = { id: `${input.inputId}/answer`, role: "assistant", parts: [{ type: "text", text: outcome.text }] };
+    const reply: Message = {
+      id: `${input.inputId}/answer`,
+      role: "assistant",
+      parts: [{ type: "text", text: outcome.text }],
+    };
     await hold.append([
       { type: "message.added", key, runId, message, inputId: input.inputId },
       { type: "message.added", key: `${key}/answer`, runId, message: reply },
@@ -51,5 +61,7 @@ export async function takeInput(hold: Hold, input: QueuedInput): Promise<void> {
     await finishRun(hold, "refused-input", { code: "input-invalid", message: outcome.reason, retryable: false });
     return;
   }
-  await hold.append([{ type: "input.withdrawn", key: `input/${input.inputId}/withdrawn`, inputId: input.inputId, actor: input.actor }]);
+  await hold.append([
+    { type: "input.withdrawn", key: `input/${input.inputId}/withdrawn`, inputId: input.inputId, actor: input.actor },
+  ]);
 }

@@ -1,6 +1,17 @@
 /** The state of a session as a pure fold of its facts: all that `decide` needs, without the bodies of the conversation. */
 
-import type { Fact, FactOf, IfBusy, Limits, Metadata, Overrides, Problem, StopReason, TurnReason, WorkspaceRef } from "./event.ts";
+import type {
+  Fact,
+  FactOf,
+  IfBusy,
+  Limits,
+  Metadata,
+  Overrides,
+  Problem,
+  StopReason,
+  TurnReason,
+  WorkspaceRef,
+} from "./event.ts";
 import type { Json } from "./json.ts";
 import { addUsage, NO_USAGE, type Part, type ToolCallPart, type Usage } from "./message.ts";
 import type { Actor, Answer, OpenRequest } from "./request.ts";
@@ -187,7 +198,9 @@ function startedCall(state: SessionState, fact: FactOf<"tool.started">): Change 
   return inRun(state, (run) => ({
     ...resumed(run, fact.at),
     calls: run.calls.map((call) =>
-      call.part.callId === fact.callId ? { ...call, status: "started", intent: fact, attempts: call.attempts + 1 } : call,
+      call.part.callId === fact.callId
+        ? { ...call, status: "started", intent: fact, attempts: call.attempts + 1 }
+        : call,
     ),
   }));
 }
@@ -297,7 +310,9 @@ function finishedCall(state: SessionState, fact: FactOf<"tool.finished">): Chang
     calls: run.calls.map((call) => (call.part.callId === fact.callId ? { ...call, status: "finished" } : call)),
     unsyncedEffects:
       run.unsyncedEffects ||
-      run.calls.some((call) => call.part.callId === fact.callId && call.intent !== undefined && call.intent.rerun !== "safe"),
+      run.calls.some(
+        (call) => call.part.callId === fact.callId && call.intent !== undefined && call.intent.rerun !== "safe",
+      ),
   }));
 }
 

@@ -33,13 +33,23 @@ export async function performStep(hold: Hold, options: StepOptions, perform: Ste
   }
   if (rerun !== "safe") await intend(hold, options);
   const idempotencyKey = sha256(`${hold.state.sessionId}/${name}`);
-  const value = await hold.journal.step(name, async () => (await perform({ signal: options.signal, idempotencyKey })) ?? null);
+  const value = await hold.journal.step(
+    name,
+    async () => (await perform({ signal: options.signal, idempotencyKey })) ?? null,
+  );
   return record(hold, options, value);
 }
 
 async function intend(hold: Hold, { name, rerun }: StepOptions): Promise<void> {
   const { attemptId } = hold.journal;
-  const intent: NewFact = { type: "step.started", key: `${name}/started/${attemptId}`, ...inRun(hold), name, attemptId, rerun };
+  const intent: NewFact = {
+    type: "step.started",
+    key: `${name}/started/${attemptId}`,
+    ...inRun(hold),
+    name,
+    attemptId,
+    rerun,
+  };
   await hold.append([intent], { sync: true });
 }
 
@@ -50,9 +60,14 @@ async function record(hold: Hold, { name, rerun }: StepOptions, value: Json): Pr
 }
 
 async function settleDoubt(hold: Hold, { name, callId }: StepOptions): Promise<"run-again" | "skip" | "it-happened"> {
-  const outcome = callId === undefined ? "unknown" : await askDoubt(hold, { callId, tool: name, input: null, startedAt: hold.definitions.clock.now(), name });
+  const outcome =
+    callId === undefined
+      ? "unknown"
+      : await askDoubt(hold, { callId, tool: name, input: null, startedAt: hold.definitions.clock.now(), name });
   if (outcome === "unknown") {
-    throw new UnknownOutcome(`Step ${name} may have happened before a crash; its outcome is unknown. Check before any repeat.`);
+    throw new UnknownOutcome(
+      `Step ${name} may have happened before a crash; its outcome is unknown. Check before any repeat.`,
+    );
   }
   return outcome;
 }
@@ -66,7 +81,11 @@ function inRun(hold: Hold): { readonly runId?: string } {
 export function uniqueNames(subject: string): (name: string) => void {
   const used = new Set<string>();
   return (name) => {
-    if (used.has(name)) throw new CapstanError("flow-diverged", `${subject} uses the step name ${JSON.stringify(name)} twice; names are keys and must differ`);
+    if (used.has(name))
+      throw new CapstanError(
+        "flow-diverged",
+        `${subject} uses the step name ${JSON.stringify(name)} twice; names are keys and must differ`,
+      );
     used.add(name);
   };
 }

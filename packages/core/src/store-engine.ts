@@ -10,7 +10,14 @@ import type { Ids } from "./ids.ts";
 import { hashJson, type Json, sha256 } from "./json.ts";
 import type { Accepted, Op, OpOf } from "./op.ts";
 import type { Actor } from "./request.ts";
-import { firstSummary, type NewMail, type SessionFilter, type SessionSummary, type Snapshot, type Store } from "./store.ts";
+import {
+  firstSummary,
+  type NewMail,
+  type SessionFilter,
+  type SessionSummary,
+  type Snapshot,
+  type Store,
+} from "./store.ts";
 import { loadBlob, readAll } from "./store-read.ts";
 import { Worker } from "./worker.ts";
 
@@ -64,7 +71,9 @@ class StoreEngine implements Engine {
   async *events(sessionId: string, options: EventsOptions = {}): AsyncIterable<Envelope> {
     const summary = await this.#known(sessionId);
     const channel = this.#channel(sessionId, summary.agent);
-    const reader = channel.subscribe(parseCursor(options.after, summary.head), (after) => this.#store.read(sessionId, { after }));
+    const reader = channel.subscribe(parseCursor(options.after, summary.head), (after) =>
+      this.#store.read(sessionId, { after }),
+    );
     this.#watch();
     const end = (): void => reader.end();
     options.signal?.addEventListener("abort", end, { once: true });
@@ -77,7 +86,10 @@ class StoreEngine implements Engine {
     }
   }
 
-  async *read(sessionId: string, options: { readonly after?: number; readonly types?: readonly FactBody["type"][] } = {}): AsyncIterable<Fact> {
+  async *read(
+    sessionId: string,
+    options: { readonly after?: number; readonly types?: readonly FactBody["type"][] } = {},
+  ): AsyncIterable<Fact> {
     yield* readAll(this.#store, sessionId, options);
   }
 
@@ -131,7 +143,10 @@ class StoreEngine implements Engine {
   async #known(sessionId: string): Promise<SessionSummary> {
     const summary = await this.#store.summary(sessionId);
     if (summary !== undefined) return summary;
-    throw new CapstanError("session-not-found", `There is no session ${JSON.stringify(sessionId)}; list them with "capstan sessions list"`);
+    throw new CapstanError(
+      "session-not-found",
+      `There is no session ${JSON.stringify(sessionId)}; list them with "capstan sessions list"`,
+    );
   }
 
   #channel(sessionId: string, agent: string): Channel {
@@ -153,8 +168,22 @@ class StoreEngine implements Engine {
   async #open(op: OpOf<"open">, actor: Actor): Promise<Accepted> {
     const at = this.#clock.now();
     const { type: _type, messages = [], ...fields } = op;
-    const created: Fact = { type: "session.created", key: "session", seq: 1, at, ...fields, mode: op.mode ?? "ask", actor };
-    const imported = messages.map((message, index): Fact => ({ type: "message.added", key: `import/${index}`, seq: index + 2, at, message }));
+    const created: Fact = {
+      type: "session.created",
+      key: "session",
+      seq: 1,
+      at,
+      ...fields,
+      mode: op.mode ?? "ask",
+      actor,
+    };
+    const imported = messages.map((message, index): Fact => ({
+      type: "message.added",
+      key: `import/${index}`,
+      seq: index + 2,
+      at,
+      message,
+    }));
     const first = firstSummary(created as FactOf<"session.created">); // built on the line above
     const { sessionId } = await this.#store.create({
       sessionId: op.sessionId,
@@ -198,15 +227,24 @@ class StoreEngine implements Engine {
 
   async #refuseClosedRequest(op: OpOf<"respond">): Promise<void> {
     const { openRequests } = await this.#known(op.sessionId);
-    if (openRequests.some((request) => request.requestId === op.requestId && request.expiresAt > this.#clock.now())) return;
-    throw new CapstanError("request-closed", `Request ${op.requestId} is not open: it was answered, expired, or never asked`);
+    if (openRequests.some((request) => request.requestId === op.requestId && request.expiresAt > this.#clock.now()))
+      return;
+    throw new CapstanError(
+      "request-closed",
+      `Request ${op.requestId} is not open: it was answered, expired, or never asked`,
+    );
   }
 
-  async #mail(op: Exclude<Op, { type: "open" | "fork" | "remove" }>, { idempotencyKey, actor }: { readonly idempotencyKey: string; readonly actor: Actor }): Promise<Accepted> {
+  async #mail(
+    op: Exclude<Op, { type: "open" | "fork" | "remove" }>,
+    { idempotencyKey, actor }: { readonly idempotencyKey: string; readonly actor: Actor },
+  ): Promise<Accepted> {
     const { sessionId } = op;
     const { head } = await this.#known(sessionId);
     const accepted: Accepted =
-      op.type === "send" ? { sessionId, inputId: this.#ids.next("in"), runId: this.#ids.next("run"), after: head } : { sessionId };
+      op.type === "send"
+        ? { sessionId, inputId: this.#ids.next("in"), runId: this.#ids.next("run"), after: head }
+        : { sessionId };
     const mail: NewMail = {
       sessionId,
       key: idempotencyKey,

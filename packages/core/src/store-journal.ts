@@ -142,7 +142,9 @@ export class StoreJournal implements Journal {
     if (this.signal.aborted) return;
     const at = this.#clock.now();
     const named = runId === undefined ? {} : { runId };
-    this.#channel.publishLive(events.map((event): Live => ({ ...event, seq: this.#published, eph: ++this.#eph, at, ...named })));
+    this.#channel.publishLive(
+      events.map((event): Live => ({ ...event, seq: this.#published, eph: ++this.#eph, at, ...named })),
+    );
   }
 
   mailArrived(): void {
@@ -172,6 +174,7 @@ export class StoreJournal implements Journal {
     this.#published = last.seq;
     this.#eph = 0;
     this.#channel.publishFacts(facts);
-    if (facts.some((fact) => fact.type === "run.finished") || this.#known.size > LIMITS.readPage * 16) this.#known.clear();
+    if (facts.some((fact) => fact.type === "run.finished") || this.#known.size > LIMITS.readPage * 16)
+      this.#known.clear();
   }
 }

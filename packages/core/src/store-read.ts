@@ -24,5 +24,8 @@ export async function* readAll(
 export async function loadBlob(store: Store, hash: string): Promise<Uint8Array> {
   const bytes = await store.blob(hash);
   if (bytes !== undefined) return bytes;
-  throw new CapstanError("blob-missing", `The stored bytes ${hash.slice(0, 12)}... are missing from the store; restore them from a backup`);
+  throw new CapstanError(
+    "blob-missing",
+    `The stored bytes ${hash.slice(0, 12)}... are missing from the store; restore them from a backup`,
+  );
 }

@@ -30,7 +30,10 @@ export function summarize(summary: SessionSummary, fact: Fact): SessionSummary {
     case "request.opened":
       return { ...summary, openRequests: [...summary.openRequests, opened(summary, fact)] };
     case "request.resolved":
-      return awake({ ...summary, openRequests: summary.openRequests.filter((open) => open.requestId !== fact.requestId) });
+      return awake({
+        ...summary,
+        openRequests: summary.openRequests.filter((open) => open.requestId !== fact.requestId),
+      });
     case "run.finished": {
       const { runId: _ended, ...rest } = summary;
       // a refused input never became a message: it leaves the queue with its run
@@ -50,7 +53,17 @@ function settled(summary: SessionSummary): SessionSummary {
   return summary.runId === undefined && summary.queued === 0 ? { ...summary, status: "idle" } : summary;
 }
 
-function opened(summary: SessionSummary, fact: Extract<Fact, { type: "request.opened" }>): SessionSummary["openRequests"][number] {
+function opened(
+  summary: SessionSummary,
+  fact: Extract<Fact, { type: "request.opened" }>,
+): SessionSummary["openRequests"][number] {
   const { requestId, request, expiresAt, at } = fact;
-  return { requestId, sessionId: summary.sessionId, runId: fact.runId ?? summary.runId ?? "", body: request, openedAt: at, expiresAt };
+  return {
+    requestId,
+    sessionId: summary.sessionId,
+    runId: fact.runId ?? summary.runId ?? "",
+    body: request,
+    openedAt: at,
+    expiresAt,
+  };
 }

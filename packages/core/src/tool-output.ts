@@ -16,7 +16,9 @@ export async function toOutput(tool: Tool, result: ToolResult): Promise<ToolOutp
   if (tool.outputSchema === undefined) return bounded(output);
   const checked = await check(tool.outputSchema, value);
   if (checked.ok) return bounded({ ...output, output: value });
-  return textOutput(`${tool.name} returned something that does not fit its own output schema: ${checked.problem}`, { isError: true });
+  return textOutput(`${tool.name} returned something that does not fit its own output schema: ${checked.problem}`, {
+    isError: true,
+  });
 }
 
 function isToolOutput(result: Exclude<ToolResult, void>): result is ToolOutput {

@@ -102,7 +102,10 @@ export type Tool = {
   readonly permission?: PermissionWord | ((input: never) => PermissionWord);
   readonly needs: (input: never) => readonly Need[];
   readonly body:
-    | { readonly type: "execute"; readonly execute: (input: never, context: ToolContext) => Promise<ToolResult> | ToolResult }
+    | {
+        readonly type: "execute";
+        readonly execute: (input: never, context: ToolContext) => Promise<ToolResult> | ToolResult;
+      }
     | { readonly type: "flow"; readonly flow: (input: never, context: FlowContext) => Promise<ToolResult> | ToolResult }
     | { readonly type: "client" };
   readonly probe?: (input: never, context: ToolContext) => Promise<Probe> | Probe;
@@ -137,7 +140,9 @@ export function builtIn(definition: Tool): Tool {
 
 const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
 
-function common<Input>(definition: Common<Input> & { readonly rerun?: Rerun }): Omit<Tool, "rerun" | "interruptible" | "body" | "probe"> {
+function common<Input>(
+  definition: Common<Input> & { readonly rerun?: Rerun },
+): Omit<Tool, "rerun" | "interruptible" | "body" | "probe"> {
   const { name, description } = definition;
   if (!NAME.test(name)) {
     throw new CapstanError(

@@ -67,7 +67,8 @@ export class Worker {
     this.#job = { drive, which };
     this.#stuck.clear();
     this.changed();
-    if (!signal.aborted) await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    if (!signal.aborted)
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     if (this.#job?.drive === drive) this.#job = undefined;
     await this.#drain();
   }
@@ -144,7 +145,8 @@ export class Worker {
     for (const session of sessions) {
       const owner = session.owner ?? "";
       const state = owners.get(owner);
-      if (state === undefined || state.alive === false || this.#standsStill(owner, state.beat, now)) await this.#take(session, owner);
+      if (state === undefined || state.alive === false || this.#standsStill(owner, state.beat, now))
+        await this.#take(session, owner);
     }
     this.#lookAgain(LIMITS.beatMs);
   }

@@ -160,7 +160,12 @@ async function post(
   throw await refusalOf(response, secret);
 }
 
-function send(endpoint: Endpoint, key: string, body: readonly string[], signal: AbortSignal): Promise<TransportResponse> {
+function send(
+  endpoint: Endpoint,
+  key: string,
+  body: readonly string[],
+  signal: AbortSignal,
+): Promise<TransportResponse> {
   const headers = key === "" ? endpoint.headers : { "x-api-key": key, ...endpoint.headers };
   return endpoint.transport({ url: endpoint.url, headers, body, signal });
 }

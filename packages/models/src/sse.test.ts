@@ -62,7 +62,9 @@ describe("sseReader", () => {
     fc.assert(
       fc.property(text, fc.boolean(), fc.array(fc.nat(400), { maxLength: 20 }), (body, mark, cuts) => {
         const bytes = Buffer.from(`${mark ? "\uFEFF" : ""}${body}\n\n`);
-        const places = [...new Set([0, ...cuts.filter((cut) => cut < bytes.length), bytes.length])].toSorted((a, b) => a - b);
+        const places = [...new Set([0, ...cuts.filter((cut) => cut < bytes.length), bytes.length])].toSorted(
+          (a, b) => a - b,
+        );
         const chunks = places.slice(1).map((place, index) => bytes.subarray(places[index], place));
         const single = [...bytes].map((byte) => Uint8Array.of(byte));
         const expected = reference(body);

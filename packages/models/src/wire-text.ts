@@ -4,7 +4,9 @@
 export function wireJson(value: unknown): string {
   const json = JSON.stringify(value);
   if (!json.includes("\\ud")) return json;
-  return JSON.stringify(value, (_name, member: unknown) => (typeof member === "string" ? member.toWellFormed() : member));
+  return JSON.stringify(value, (_name, member: unknown) =>
+    typeof member === "string" ? member.toWellFormed() : member,
+  );
 }
 
 /** Whether a provider would take this as text: most refuse empty blocks. */

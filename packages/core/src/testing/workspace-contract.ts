@@ -66,7 +66,10 @@ const fileCases: readonly WorkspaceCase[] = [
   {
     name: "lists a folder by name with the types of its entries",
     async run(workspace) {
-      await sh(workspace, "mkdir b; echo 12345 > a; mkfifo c; ln -s ../work-evil/secret.txt d; ln -s a e; echo > ./-rf");
+      await sh(
+        workspace,
+        "mkdir b; echo 12345 > a; mkfifo c; ln -s ../work-evil/secret.txt d; ln -s a e; echo > ./-rf",
+      );
       const entries = await workspace.list(".");
       assert.deepEqual(
         entries.map(({ path, type }) => `${path} ${type}`),
@@ -167,7 +170,10 @@ const linkCases: readonly WorkspaceCase[] = [
   {
     name: "refuses links that lead outside, in any part of the name",
     async run(workspace) {
-      await sh(workspace, "ln -s ../work-evil/secret.txt file; ln -s ../work-evil folder; ln -s / root; mkdir d; ln -s ../.. d/up");
+      await sh(
+        workspace,
+        "ln -s ../work-evil/secret.txt file; ln -s ../work-evil folder; ln -s / root; mkdir d; ln -s ../.. d/up",
+      );
       const outside = ["file", "folder/secret.txt", "root/etc/passwd", "d/up/work-evil/secret.txt", "folder", "root"];
       for (const path of outside) {
         await fails("path-outside", () => workspace.stat(path));
@@ -177,7 +183,10 @@ const linkCases: readonly WorkspaceCase[] = [
         await fails("path-outside", () => workspace.run(["/bin/pwd"], runOptions({ cwd: path })));
       }
       await fails("path-outside", () => workspace.write("folder/new/file", bytesOf("x")));
-      assert.equal((await sh(workspace, "cat ../work-evil/secret.txt; ls -A ../work-evil")).stdout, "secretsecret.txt\n");
+      assert.equal(
+        (await sh(workspace, "cat ../work-evil/secret.txt; ls -A ../work-evil")).stdout,
+        "secretsecret.txt\n",
+      );
     },
   },
   {
@@ -229,7 +238,10 @@ const runCases: readonly WorkspaceCase[] = [
       await workspace.write("sub/x", bytesOf("x"));
       const script = 'printf "%s|" "$@"; cat; pwd; printf %s "$GIVEN"';
       const options = runOptions({ cwd: "sub", input: "in\n", env: { GIVEN: "a=b\n$HOME" } });
-      const outcome = await workspace.run(["/bin/sh", "-c", script, "sh", "--x", "two words", "$(id)", "", "a\nb"], options);
+      const outcome = await workspace.run(
+        ["/bin/sh", "-c", script, "sh", "--x", "two words", "$(id)", "", "a\nb"],
+        options,
+      );
       assert.equal(outcome.stdout, `--x|two words|$(id)||a\nb|in\n${workspace.root}/sub\na=b\n$HOME`);
       assert.deepEqual([outcome.exitCode, outcome.exitSignal, outcome.killedBy], [0, null, null]);
     },
@@ -257,7 +269,9 @@ const runCases: readonly WorkspaceCase[] = [
   {
     name: "keeps the start and the end of a long output and says how much is missing",
     async run(workspace) {
-      const outcome = await sh(workspace, "printf START; head -c 1000000 /dev/zero | tr '\\0' x; printf END", { maxOutputBytes: 100 });
+      const outcome = await sh(workspace, "printf START; head -c 1000000 /dev/zero | tr '\\0' x; printf END", {
+        maxOutputBytes: 100,
+      });
       assert.equal(outcome.stdout, `START${"x".repeat(45)}\n[... 999,908 bytes left out ...]\n${"x".repeat(47)}END`);
       assert.equal(outcome.truncated, true);
     },

@@ -13,7 +13,7 @@ export function checkAnchors(db: Database, path: string): void {
     for (const anchor of lost(db, path)) markLost(db, anchor);
     db.run("COMMIT");
   } catch (error) {
-    if (db.open) db.run("ROLLBACK");
+    if (db.inTransaction) db.run("ROLLBACK");
     throw error;
   }
 }

@@ -30,10 +30,18 @@ type State = {
   readonly written: Map<string, Anchor>;
   saving: Promise<void> | undefined;
   cancel: (() => void) | undefined;
+  closed: boolean;
 };
 
 export function anchorKeeper(options: AnchorKeeperOptions): AnchorKeeper {
-  const state: State = { options, synced: new Map(), written: new Map(), saving: undefined, cancel: undefined };
+  const state: State = {
+    options,
+    synced: new Map(),
+    written: new Map(),
+    saving: undefined,
+    cancel: undefined,
+    closed: false,
+  };
   return {
     wrote(anchor, { synced, finished }) {
       const key = anchorKey(anchor);
@@ -51,6 +59,7 @@ export function anchorKeeper(options: AnchorKeeperOptions): AnchorKeeper {
     async close() {
       await state.saving;
       await settle(state);
+      state.closed = true;
       state.cancel?.();
       state.cancel = undefined;
     },
@@ -58,6 +67,7 @@ export function anchorKeeper(options: AnchorKeeperOptions): AnchorKeeper {
 }
 
 function arm(state: State): void {
+  if (state.closed) return;
   state.cancel ??= state.options.clock.after(
     DIRTY_MS,
     () => {

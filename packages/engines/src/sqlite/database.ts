@@ -15,19 +15,19 @@ export interface Database {
   all<Row>(sql: string, ...values: readonly SqlValue[]): readonly Row[];
   /** Rows one by one; the caller may stop early. */
   rows<Row>(sql: string, ...values: readonly SqlValue[]): Iterable<Row>;
-  /** Inside a transaction. */
-  readonly open: boolean;
+  readonly inTransaction: boolean;
   close(): void;
 }
 
 export type DatabaseOptions = {
-  readonly readOnly?: boolean;
   /** How long SQLite itself waits for a lock, which blocks the thread. */
   readonly busyMs: number;
 };
 
+export type Connect = (path: string, options: DatabaseOptions) => Database;
+
 export function openDatabase(path: string, options: DatabaseOptions): Database {
-  const db = new DatabaseSync(path, { timeout: options.busyMs, readOnly: options.readOnly ?? false });
+  const db = new DatabaseSync(path, { timeout: options.busyMs });
   const statements = new Map<string, StatementSync>();
   const prepare = (sql: string): StatementSync => {
     let statement = statements.get(sql);
@@ -44,7 +44,7 @@ export function openDatabase(path: string, options: DatabaseOptions): Database {
     all: <Row>(sql: string, ...values: readonly SqlValue[]) =>
       prepare(sql).all(...values) as unknown[] as readonly Row[],
     rows: <Row>(sql: string, ...values: readonly SqlValue[]) => prepare(sql).iterate(...values) as Iterable<Row>,
-    get open() {
+    get inTransaction() {
       return db.isTransaction;
     },
     close() {

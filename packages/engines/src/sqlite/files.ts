@@ -73,7 +73,8 @@ function requireWritable(path: string): void {
   }
 }
 
-function unwritable(path: string, cause: unknown): CapstanError {
+/** What `node:fs` threw, as an error that the caller can act on. */
+export function unwritable(path: string, cause: unknown): CapstanError {
   const code = (cause as NodeJS.ErrnoException).code; // node:fs throws nothing else
   if (code === "ENOSPC" || code === "EDQUOT") {
     return new CapstanError("store-full", `there is no space left for ${path}; free some and try again`, {

@@ -5,6 +5,8 @@ import { sqliteCode, SQLITE, toStoreError, type Database } from "./database.ts";
 
 /** `sync`: a write that is on disk before it is answered, in `full` durability. `barrier`: in `relaxed` too. */
 export type Kind = "read" | "write" | "sync" | "barrier";
+/** Writes something, so that there is a commit to sync; SQLite syncs the whole log with it. */
+const BARRIER = "UPDATE meta SET value = value + 1 WHERE name = 'barrier'";
 
 export interface Group {
   /**
@@ -12,6 +14,8 @@ export interface Group {
    * database. When it throws a `CapstanError`, what it wrote is undone and the others go on.
    */
   do<T>(kind: Kind, work: (db: Database) => T): Promise<T>;
+  /** Resolves when all commits so far are on disk, in `relaxed` durability too. */
+  sync(): Promise<void>;
   /** Does what was asked for, then closes the connection. What is asked for later rejects with `closed`. */
   close(): Promise<void>;
 }
@@ -44,6 +48,8 @@ type State = {
   db: Database | undefined;
   synchronous: "FULL" | "NORMAL" | undefined;
   scheduled: boolean;
+  /** Something was committed that is perhaps not on disk yet. */
+  unsynced: boolean;
   /** Since when, by the monotonic clock, another process keeps the lock. */
   busySince: number | undefined;
   closing: (() => void) | undefined;
@@ -56,17 +62,21 @@ export function group(options: GroupOptions): Group {
     db: options.db,
     synchronous: undefined,
     scheduled: false,
+    unsynced: false,
     busySince: undefined,
     closing: undefined,
   };
   let closed: Promise<void> | undefined;
+  const ask = <T>(kind: Kind, work: (db: Database) => T): Promise<T> =>
+    new Promise<T>((resolve, reject) => {
+      if (closed !== undefined) return reject(new CapstanError("closed", "the store is closed"));
+      state.queue.push({ kind, work, resolve, reject });
+      schedule(state);
+    });
   return {
-    do<T>(kind: Kind, work: (db: Database) => T) {
-      return new Promise<T>((resolve, reject) => {
-        if (closed !== undefined) return reject(new CapstanError("closed", "the store is closed"));
-        state.queue.push({ kind, work, resolve, reject });
-        schedule(state);
-      });
+    do: ask,
+    async sync() {
+      if (state.unsynced || state.queue.length > 0) await ask("barrier", (db) => db.run(BARRIER));
     },
     close() {
       closed ??= new Promise<void>((resolve) => {
@@ -103,6 +113,7 @@ function perform(state: State, items: readonly Item[]): boolean {
     outcomes = items.map((item) => attempt(state, db, item, items.length > 1));
     db.run("COMMIT");
     state.busySince = undefined;
+    if (items.some(({ kind }) => kind !== "read")) state.unsynced = state.synchronous !== "FULL";
   } catch (error) {
     if (sqliteCode(error) === SQLITE.BUSY && waitForLock(state)) return false;
     state.busySince = undefined;
@@ -145,7 +156,7 @@ function attempt(state: State, db: Database, { work }: Item, together: boolean):
   } catch (thrown) {
     const error = sqliteCode(thrown) === SQLITE.CORRUPT ? toStoreError(thrown, state.options.path) : thrown;
     // What else SQLite refuses may have ended the transaction: the whole group fails.
-    if (!CapstanError.is(error) || !db.open) throw error;
+    if (!CapstanError.is(error) || !db.inTransaction) throw error;
     if (together) {
       db.run("ROLLBACK TO work");
       db.run("RELEASE work");
@@ -159,7 +170,7 @@ function attempt(state: State, db: Database, { work }: Item, together: boolean):
 
 function waitForLock(state: State): boolean {
   const { clock } = state.options;
-  if (state.db?.open === true) state.db.run("ROLLBACK");
+  if (state.db?.inTransaction === true) state.db.run("ROLLBACK");
   const now = clock.monotonic();
   state.busySince ??= now;
   if (now - state.busySince > BUSY_BUDGET_MS) return false;
@@ -177,7 +188,7 @@ function distrust(state: State): void {
   state.db = undefined;
   state.synchronous = undefined;
   try {
-    if (db?.open === true) db.run("ROLLBACK");
+    if (db?.inTransaction === true) db.run("ROLLBACK");
   } catch {
     // closing it undoes what it wrote
   }

@@ -1,7 +1,7 @@
 /** Tables, their version, and opening: what is refused, what is created, what is migrated. */
 
 import { CapstanError } from "@capstan/core";
-import { damagedStore, openDatabase, toStoreError, type Database } from "./database.ts";
+import { damagedStore, toStoreError, type Connect, type Database } from "./database.ts";
 import { prepareFiles, sizeOf, type Found } from "./files.ts";
 
 /** "Caps" in ASCII: marks the file as ours. */
@@ -13,6 +13,9 @@ const MIGRATIONS: readonly Migration[] = [];
 const OPEN_BUSY_MS = 5_000;
 /** Files up to this size are checked whole when they are opened: a few milliseconds. */
 const CHECKED_BYTES = 8 * 1024 * 1024;
+
+/** 16 MB of log: pages that many commits share are copied once. */
+const CHECKPOINT_PAGES = 4_000;
 
 export type Migration = (db: Database) => void;
 
@@ -66,20 +69,21 @@ export type OpenOptions = {
   readonly anchorPath: string;
   /** SQLite's own wait for a lock once the store is open. */
   readonly busyMs: number;
-  /** Limits the file, for tests of a full disk. */
-  readonly maxPages?: number;
+  readonly connect: Connect;
+  /** Refuses to make a new store: this one was open before. */
+  readonly mustExist: boolean;
 };
 
 /** An open, checked database in WAL mode. Throws typed errors; a file that is refused is not changed. */
 export function openStore(options: OpenOptions): Database {
   const { path } = options;
+  if (options.mustExist && (sizeOf(path) ?? 0) === 0) throw damagedStore(path, "it vanished while it was in use");
   refuseForeign(path, prepareFiles(path, options.anchorPath));
   let db: Database | undefined;
   try {
-    db = openDatabase(path, { busyMs: OPEN_BUSY_MS });
+    db = options.connect(path, { busyMs: OPEN_BUSY_MS });
     bringUp(db, path);
     checkWhole(db, path);
-    if (options.maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${options.maxPages}`);
     db.exec(`PRAGMA busy_timeout = ${options.busyMs}`);
     return db;
   } catch (error) {
@@ -99,7 +103,7 @@ export function migrate(db: Database, path: string, migrations: readonly Migrati
     db.exec(`PRAGMA user_version = ${migrations.length + 1}`);
     db.exec("COMMIT");
   } catch (error) {
-    if (db.open) db.exec("ROLLBACK");
+    if (db.inTransaction) db.exec("ROLLBACK");
     throw error;
   }
 }
@@ -120,6 +124,7 @@ function bringUp(db: Database, path: string): void {
   if (versionOf(db) === 0) create(db, path);
   db.exec("PRAGMA journal_mode = WAL");
   db.exec("PRAGMA journal_size_limit = 67108864");
+  db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   migrate(db, path, MIGRATIONS);
 }
 

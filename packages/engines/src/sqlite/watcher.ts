@@ -21,6 +21,7 @@ export function watcher({ clock, everyMs, version }: WatcherOptions): Watcher {
   let seen: number | undefined;
   let asking: Promise<void> | undefined;
   let cancel: (() => void) | undefined;
+  let closed = false;
 
   const ask = async (): Promise<void> => {
     try {
@@ -35,7 +36,7 @@ export function watcher({ clock, everyMs, version }: WatcherOptions): Watcher {
     arm();
   };
   const arm = (): void => {
-    if (callbacks.size === 0 || cancel !== undefined || asking !== undefined) return;
+    if (closed || callbacks.size === 0 || cancel !== undefined || asking !== undefined) return;
     const fire = (): void => {
       cancel = undefined;
       asking = ask();
@@ -51,16 +52,15 @@ export function watcher({ clock, everyMs, version }: WatcherOptions): Watcher {
     add(changed) {
       const own = (): void => changed(); // the same function may watch twice
       callbacks.add(own);
-      if (seen === undefined) asking ??= ask(); // what changed before is not news
+      if (seen === undefined && !closed) asking ??= ask(); // what changed before is not news
       return () => {
         if (callbacks.delete(own) && callbacks.size === 0) disarm();
       };
     },
     async close() {
-      callbacks.clear();
+      closed = true;
       disarm();
       await asking;
-      disarm();
     },
   };
 }

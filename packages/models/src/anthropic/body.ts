@@ -1,6 +1,13 @@
 /** The body of `POST /v1/messages` (protocols.md section 1.1) as segments of JSON text. */
 
-import { CapstanError, type Json, type Message, type ModelRequest, type ModelSettings, type ToolSpec } from "@capstan/core";
+import {
+  CapstanError,
+  type Json,
+  type Message,
+  type ModelRequest,
+  type ModelSettings,
+  type ToolSpec,
+} from "@capstan/core";
 import { wireJson } from "../wire-text.ts";
 import { isObject } from "./blocks.ts";
 import { type Blobs, type HistoryEncoder, historyEncoder } from "./history.ts";
@@ -74,7 +81,10 @@ type Prefix = { readonly system: string; readonly tools: string; readonly marked
 
 /** System text and tools are encoded once for as long as the caller passes the same array and text. */
 function prefixEncoder(): (system: string, tools: readonly ToolSpec[], mark: boolean) => Prefix {
-  const known = new WeakMap<readonly ToolSpec[], { readonly system: string; readonly mark: boolean; readonly made: Prefix }>();
+  const known = new WeakMap<
+    readonly ToolSpec[],
+    { readonly system: string; readonly mark: boolean; readonly made: Prefix }
+  >();
   return (system, tools, mark) => {
     const found = known.get(tools);
     if (found?.mark === mark && found.system === system) return found.made;

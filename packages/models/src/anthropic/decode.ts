@@ -193,7 +193,8 @@ class Decoder implements MessageDecoder {
 
   #block(index: number): OpenBlock {
     const block = this.#open.get(index);
-    if (block === undefined) throw protocolError(`sent a piece of block ${index}, which is not open`, { retryable: true });
+    if (block === undefined)
+      throw protocolError(`sent a piece of block ${index}, which is not open`, { retryable: true });
     return block;
   }
 

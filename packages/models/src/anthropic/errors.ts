@@ -14,6 +14,8 @@ export type Refusal = {
 
 const PROVIDER = "anthropic";
 const MAX_SHOWN = 500;
+/** A shorter word is no key and may well stand in a message. */
+const MIN_KEY = 6;
 const CONTEXT =
   /prompt is too long|context (window|length|limit)|maximum context|too many (input )?tokens|exceeds? .{0,40}context/i;
 const SPEND = /spend[_ ]limit|credit balance|ramp_limit_exceeded/i;
@@ -63,7 +65,10 @@ export function toAnthropicError(refusal: Refusal): CapstanError {
 }
 
 /** What came was not the Messages protocol. */
-export function protocolError(what: string, options: { readonly retryable: boolean; readonly cause?: unknown }): CapstanError {
+export function protocolError(
+  what: string,
+  options: { readonly retryable: boolean; readonly cause?: unknown },
+): CapstanError {
   const hint = options.retryable ? "Try again." : WHAT_TO_DO["model-protocol"];
   return new CapstanError("model-protocol", `Anthropic ${what}. ${hint}`, { provider: PROVIDER, ...options });
 }
@@ -71,7 +76,7 @@ export function protocolError(what: string, options: { readonly retryable: boole
 /** One line without control characters, keys and overlong text. */
 export function shown(text: string, key: string): string {
   let clean = text;
-  if (key !== "") {
+  if (key.length >= MIN_KEY) {
     for (const form of new Set([key, encodeURIComponent(key), JSON.stringify(key).slice(1, -1)])) {
       clean = clean.replaceAll(form, "[key]");
     }
@@ -131,6 +136,6 @@ function retryAfter(headers: Readonly<Record<string, string>>): number | undefin
   if (ms >= 0) return Math.round(ms);
   const value = headers["retry-after"]?.trim() ?? "";
   if (/^\d+(\.\d+)?$/.test(value)) return Math.round(Number(value) * 1000);
-  const at = Date.parse(value);
+  const at = /^[a-z]{3}/i.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(at) ? undefined : Math.max(0, at - systemClock.now());
 }

@@ -77,7 +77,13 @@ export function historyEncoder(modelId: string, options: { readonly images: bool
       return messages.slice(from).flatMap((message) => (known.has(message) ? [] : blobsOf(message)));
     },
     encode(messages, cache, maxMarkers, blobs) {
-      const walk = walkOf(messages) ?? { messages: [], entries: [], usedIds: new Set(), sources: [], lastRole: undefined };
+      const walk = walkOf(messages) ?? {
+        messages: [],
+        entries: [],
+        usedIds: new Set(),
+        sources: [],
+        lastRole: undefined,
+      };
       for (const message of messages.slice(walk.messages.length)) {
         take(walk, message, encoded(message, walk, blobs));
       }

@@ -2,7 +2,14 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type ReplyBlock, replyEvents, signatureOf, wireBytes, type WireEvent, type WireUsage } from "./anthropic-replies.ts";
+import {
+  type ReplyBlock,
+  replyEvents,
+  signatureOf,
+  wireBytes,
+  type WireEvent,
+  type WireUsage,
+} from "./anthropic-replies.ts";
 import type { IssuedThinking } from "./check-anthropic-history.ts";
 import { checkAnthropicRequest } from "./check-anthropic-request.ts";
 import { type CacheBlock, type CacheUse, type PromptCache, promptCache } from "./prompt-cache.ts";
@@ -55,6 +62,8 @@ export interface AnthropicServer extends AsyncDisposable {
   readonly requests: readonly RecordedRequest[];
   /** What the API would have refused; each was answered with 400. */
   readonly violations: readonly string[];
+  /** Connections that were opened so far. */
+  readonly connections: number;
   /** Breaks what is open. May be called twice. */
   close(): Promise<void>;
 }
@@ -80,7 +89,18 @@ export async function anthropicServer(script: AnthropicScript): Promise<Anthropi
     });
     return closing;
   };
-  return { url: `http://127.0.0.1:${port}`, requests, violations, close, [Symbol.asyncDispose]: close };
+  let connections = 0;
+  server.on("connection", () => connections++);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    requests,
+    violations,
+    get connections() {
+      return connections;
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }
 
 type ServerState = {
@@ -143,9 +163,13 @@ async function deliver(response: ServerResponse, reply: AnthropicReply, stream: 
   const { chunkBytes = bytes.length, cutAfterBytes = Infinity, stall } = reply.delivery ?? {};
   const end = Math.min(bytes.length, cutAfterBytes);
   if (end === 0) response.flushHeaders();
-  for (let at = 0; at < end && !response.destroyed; ) {
+  for (let at = 0; at < end && !response.destroyed;) {
     if (stall !== undefined && at === stall.afterBytes) await stall.until;
-    const next = Math.min(end, at + chunkBytes, stall !== undefined && at < stall.afterBytes ? stall.afterBytes : Infinity);
+    const next = Math.min(
+      end,
+      at + chunkBytes,
+      stall !== undefined && at < stall.afterBytes ? stall.afterBytes : Infinity,
+    );
     await new Promise<void>((resolve) => response.write(bytes.subarray(at, next), () => setImmediate(resolve)));
     at = next;
   }
@@ -170,7 +194,11 @@ function parsed(text: string): { readonly [name: string]: unknown } {
 
 /** The body of an error as the API sends it. */
 export function errorBody(type: string, message: string, details?: object): object {
-  return { type: "error", error: { type, message, ...(details !== undefined && { details }) }, request_id: "req_scripted" };
+  return {
+    type: "error",
+    error: { type, message, ...(details !== undefined && { details }) },
+    request_id: "req_scripted",
+  };
 }
 
 const TYPES: Readonly<Record<number, string>> = {

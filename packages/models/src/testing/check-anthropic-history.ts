@@ -1,7 +1,9 @@
 /** What the Messages API would refuse in a list of messages: tool calls and results, empty text, thinking, roles. Pure. */
 
 /** Whether thinking of this text and signature, or redacted data, was issued to the caller. */
-export type IssuedThinking = (block: { readonly thinking: string; readonly signature: string } | { readonly data: string }) => boolean;
+export type IssuedThinking = (
+  block: { readonly thinking: string; readonly signature: string } | { readonly data: string },
+) => boolean;
 
 type Wire = { readonly [name: string]: unknown };
 type Group = { readonly role: string; readonly blocks: readonly Wire[]; readonly at: number };
@@ -24,7 +26,8 @@ const ROLE_OF: Readonly<Record<string, string>> = {
   redacted_thinking: "assistant",
 };
 /** Blocks of server tools and betas: taken from the assistant, not looked into. */
-const SERVER_BLOCK = /^(server_tool_use|mcp_tool_use|compaction|container_upload|fallback|search_result|.+_tool_result)$/;
+const SERVER_BLOCK =
+  /^(server_tool_use|mcp_tool_use|compaction|container_upload|fallback|search_result|.+_tool_result)$/;
 const WIRE_ID = /^[a-zA-Z0-9_-]+$/;
 
 /** Problems in the order of the messages; none for a list that the API accepts. */
@@ -32,7 +35,8 @@ export function checkAnthropicHistory(messages: unknown, issued?: IssuedThinking
   if (!Array.isArray(messages) || messages.length === 0) return ["messages: must be a list that is not empty"];
   const problems: string[] = [];
   const groups = groupsOf(messages, problems);
-  if (groups[0] !== undefined && groups[0].role !== "user") problems.push("messages.0: the first message must be the user's");
+  if (groups[0] !== undefined && groups[0].role !== "user")
+    problems.push("messages.0: the first message must be the user's");
   for (const group of groups) {
     for (const block of group.blocks) checkBlock(block, group, problems, issued);
     checkEnd(group, group === groups.at(-1), problems);
@@ -108,7 +112,8 @@ function checkUse(block: Wire, where: string, problems: string[]): void {
   const { id, name, input } = block;
   if (typeof id !== "string" || !WIRE_ID.test(id)) problems.push(`${where}.id: must match ${WIRE_ID.source}`);
   if (typeof name !== "string" || name === "") problems.push(`${where}.name: must not be empty`);
-  if (typeof input !== "object" || input === null || Array.isArray(input)) problems.push(`${where}.input: must be an object`);
+  if (typeof input !== "object" || input === null || Array.isArray(input))
+    problems.push(`${where}.input: must be an object`);
 }
 
 function checkResult(block: Wire, where: string, problems: string[]): void {
@@ -125,9 +130,14 @@ function checkResult(block: Wire, where: string, problems: string[]): void {
 function checkThinking(block: Wire, where: string, problems: string[], issued: IssuedThinking | undefined): void {
   const { thinking, signature, data } = block;
   const whole =
-    block["type"] === "thinking" ? typeof thinking === "string" && typeof signature === "string" : typeof data === "string";
+    block["type"] === "thinking"
+      ? typeof thinking === "string" && typeof signature === "string"
+      : typeof data === "string";
   if (!whole) return void problems.push(`${where}: not whole`);
-  const known = block["type"] === "thinking" ? { thinking: String(thinking), signature: String(signature) } : { data: String(data) };
+  const known =
+    block["type"] === "thinking"
+      ? { thinking: String(thinking), signature: String(signature) }
+      : { data: String(data) };
   if (issued !== undefined && !issued(known)) problems.push(`${where}: was modified or issued to somebody else`);
 }
 
@@ -147,7 +157,8 @@ function checkCalls(groups: readonly Group[], problems: string[]): void {
     const where = `messages.${group.at}`;
     const calls = index > 0 ? idsOf(groups[index - 1], "tool_use", "id") : [];
     const results = idsOf(group, "tool_result", "tool_use_id");
-    for (const id of results) if (!calls.includes(id)) problems.push(`${where}: a result of ${id}, which the message before did not call`);
+    for (const id of results)
+      if (!calls.includes(id)) problems.push(`${where}: a result of ${id}, which the message before did not call`);
     for (const id of new Set(results)) {
       if (results.filter((other) => other === id).length > 1) problems.push(`${where}: more than one result of ${id}`);
     }

@@ -41,7 +41,8 @@ export function checkAnthropicRequest(
 function checkSystem(system: unknown, problems: string[]): void {
   const blocks = typeof system === "string" ? [{ type: "text", text: system }] : listOf(system);
   for (const block of blocks) {
-    if (block["type"] !== "text" || String(block["text"] ?? "").trim() === "") problems.push("system: text must not be empty");
+    if (block["type"] !== "text" || String(block["text"] ?? "").trim() === "")
+      problems.push("system: text must not be empty");
   }
 }
 
@@ -49,30 +50,36 @@ function checkTools(request: Wire, problems: string[]): void {
   const tools = listOf(request["tools"]);
   const names = tools.map((tool) => String(tool["name"]));
   for (const [index, tool] of tools.entries()) {
-    for (const name of Object.keys(tool)) if (!TOOL_FIELDS.includes(name)) problems.push(`tools.${index}.${name}: unknown field`);
+    for (const name of Object.keys(tool))
+      if (!TOOL_FIELDS.includes(name)) problems.push(`tools.${index}.${name}: unknown field`);
     const name = names[index] ?? "";
     if (!TOOL_NAME.test(name)) problems.push(`tools.${index}.name: must match ${TOOL_NAME.source}`);
     if (names.indexOf(name) !== index) problems.push(`tools.${index}.name: ${name} is there twice`);
-    if (objectOf(tool["input_schema"])["type"] !== "object") problems.push(`tools.${index}.input_schema: must be an object's`);
+    if (objectOf(tool["input_schema"])["type"] !== "object")
+      problems.push(`tools.${index}.input_schema: must be an object's`);
   }
   const choice = request["tool_choice"];
   if (choice === undefined) return;
   const { type, name } = objectOf(choice);
   if (tools.length === 0) problems.push("tool_choice: there are no tools");
   if (!["auto", "any", "tool", "none"].includes(String(type))) problems.push("tool_choice.type: unknown");
-  if (type === "tool" && !names.includes(String(name))) problems.push(`tool_choice.name: there is no tool ${String(name)}`);
+  if (type === "tool" && !names.includes(String(name)))
+    problems.push(`tool_choice.name: there is no tool ${String(name)}`);
   const forced = type === "any" || type === "tool";
-  if (forced && objectOf(request["thinking"])["type"] === "enabled") problems.push("tool_choice: forces a call while thinking");
+  if (forced && objectOf(request["thinking"])["type"] === "enabled")
+    problems.push("tool_choice: forces a call while thinking");
 }
 
 function checkThinkingConfig(request: Wire, problems: string[]): void {
   const { thinking } = request;
   if (thinking === undefined) return;
   const { type, budget_tokens: budget } = objectOf(thinking);
-  if (!["enabled", "adaptive", "between_tools", "disabled"].includes(String(type))) problems.push("thinking.type: unknown");
+  if (!["enabled", "adaptive", "between_tools", "disabled"].includes(String(type)))
+    problems.push("thinking.type: unknown");
   if (type !== "enabled") return;
   if (!Number.isInteger(budget) || Number(budget) < 1024) problems.push("thinking.budget_tokens: must be from 1024");
-  if (Number(budget) >= Number(request["max_tokens"])) problems.push("thinking.budget_tokens: must be below max_tokens");
+  if (Number(budget) >= Number(request["max_tokens"]))
+    problems.push("thinking.budget_tokens: must be below max_tokens");
 }
 
 function checkMarkers(request: Wire, problems: string[]): void {
@@ -84,7 +91,8 @@ function checkMarkers(request: Wire, problems: string[]): void {
   const marked = blocks.filter((block) => block["cache_control"] !== undefined);
   if (marked.length > MAX_MARKERS) problems.push(`cache_control: ${marked.length} blocks, at most ${MAX_MARKERS}`);
   for (const block of marked) {
-    if (objectOf(block["cache_control"])["type"] !== "ephemeral") problems.push("cache_control.type: must be ephemeral");
+    if (objectOf(block["cache_control"])["type"] !== "ephemeral")
+      problems.push("cache_control.type: must be ephemeral");
     if (/thinking$/.test(String(block["type"]))) problems.push("cache_control: not on thinking");
   }
 }

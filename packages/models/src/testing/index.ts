@@ -14,4 +14,11 @@ export {
 export { checkAnthropicHistory, type IssuedThinking } from "./check-anthropic-history.ts";
 export { checkAnthropicRequest } from "./check-anthropic-request.ts";
 export { collectEvents, deltasOf, modelRequest, partsOf } from "./model-request.ts";
-export { type CacheBlock, type CacheUse, inputBill, LOOK_BACK_BLOCKS, promptCache, type PromptCache } from "./prompt-cache.ts";
+export {
+  type CacheBlock,
+  type CacheUse,
+  inputBill,
+  LOOK_BACK_BLOCKS,
+  promptCache,
+  type PromptCache,
+} from "./prompt-cache.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, linkSync, mkdirSync, openSync, closeSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { chmodSync, linkSync, mkdirSync, openSync, closeSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { CapstanError } from "@capstan/core";
 import { afterEach, beforeEach, describe, it } from "vitest";
@@ -28,7 +28,8 @@ describe("localWorkspace", () => {
 
   it("says that its root is gone, not that a file is missing", async () => {
     rmSync(fixture.root, { recursive: true });
-    for (const work of [fixture.workspace.stat("x"), fixture.workspace.read("x"), fixture.workspace.list("."), fixture.workspace.write("x", bytes("x"))]) {
+    const { workspace } = fixture;
+    for (const work of [() => workspace.stat("x"), () => workspace.read("x"), () => workspace.list("."), () => workspace.write("x", bytes("x"))]) {
       await assert.rejects(work, hasCode("workspace-missing"));
     }
     assert.deepEqual(readdirSync(fixture.folder), ["work-evil"]);
@@ -178,14 +179,14 @@ const SWAPPER = `
 `;
 
 describe("localWorkspace against a process that swaps names for links (PERM-18, G17)", () => {
-  it("never reads or writes outside", async () => {
+  it("never reads or writes outside", { timeout: 60_000 }, async () => {
     fixture.write("real/secret.txt", "inside");
     fixture.write("f", "inside");
     symlinkSync("real", join(fixture.root, "d"));
     const swapper = spawn(process.execPath, ["-e", SWAPPER], { cwd: fixture.root, stdio: ["ignore", "pipe", "inherit"] });
     try {
       await once(swapper.stdout, "data");
-      const seen = await raced(1_000);
+      const seen = await raced(4_000);
       assert.ok(seen.good > 0 && seen.refused > 0, `the race was real: ${JSON.stringify(seen)}`);
     } finally {
       const gone = once(swapper, "exit");
@@ -204,7 +205,7 @@ describe("localWorkspace against a process that swaps names for links (PERM-18, 
         await work();
         seen.good += 1;
       } catch (error) {
-        const codes = ["path-outside", "path-not-found", "file-changed", "path-special"] as const;
+        const codes = ["path-outside", "path-not-found", "file-changed"] as const;
         assert.ok(CapstanError.is(error, ...codes), String(error));
         seen.refused += 1;
       }
@@ -213,7 +214,7 @@ describe("localWorkspace against a process that swaps names for links (PERM-18, 
       const text = new TextDecoder().decode((await workspace.read(path)).bytes);
       assert.notEqual(text, "secret");
     };
-    for (let turn = 0; turn < turns; turn += 1) {
+    for (let turn = 0; turn < turns && !(turn > 100 && seen.good > 100 && seen.refused > 100); turn += 1) {
       await attempt(() => read("f"));
       await attempt(() => read("d/secret.txt"));
       await attempt(() => read("e/secret.txt"));
@@ -228,11 +229,4 @@ describe("localWorkspace against a process that swaps names for links (PERM-18, 
     }
     return seen;
   }
-});
-
-describe("the names of the fixture", () => {
-  it("stand beside each other so that a prefix is no proof", () => {
-    writeFileSync(join(fixture.root, "x"), "");
-    assert.ok(join(fixture.folder, "work-evil").startsWith(fixture.root));
-  });
 });

@@ -6,8 +6,8 @@ import { join, resolve } from "node:path";
 import { CapstanError, sha256, systemClock } from "@capstan/core";
 import type { Clock, FileContent, FileInfo, ReadOptions, RunOptions, RunOutcome, Workspace, WriteOptions } from "@capstan/core";
 import { TOOL_LIMITS } from "../tool-limits.ts";
-import { openAbsolute, openInside, platformDescriptors, type Descriptors, type Opened } from "./open-inside.ts";
-import { nameIn, quote, resolveIn, special, systemCode, toPathError, type Root } from "./paths.ts";
+import { openAbsolute, openInside, platformDescriptors, sameObject, type Descriptors, type Opened } from "./open-inside.ts";
+import { isInside, nameIn, outside, quote, resolveIn, special, systemCode, toPathError, type Root } from "./paths.ts";
 import { replaceFile } from "./replace-file.ts";
 import { runProcess } from "./run-process.ts";
 
@@ -96,6 +96,7 @@ class LocalWorkspace implements Workspace {
         if (entries.length === TOOL_LIMITS.folderEntries) throw tooManyEntries(path);
         entries.push(await this.#entryOf(folder, name));
       }
+      if (!isInside(this.root, await this.#descriptors.whereIs(folder.handle, folder.path))) throw outside(path);
       return entries.toSorted((left, right) => (left.path < right.path ? -1 : 1));
     } catch (error) {
       throw toPathError(error, path);
@@ -170,6 +171,7 @@ async function readBytes(opened: Opened, shown: string, maxBytes: number, option
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
   const file = await open(opened.at(), flags);
   try {
+    if (!sameObject(await file.stat({ bigint: true }), opened.info)) throw outside(shown); // swapped, where names are all there is
     return await readUpTo(file, shown, maxBytes, options);
   } finally {
     await file.close();

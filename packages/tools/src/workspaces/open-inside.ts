@@ -32,14 +32,20 @@ export type Opened = {
 /** Linux value of the flag; Node does not name it. Opening with it touches nothing: no FIFO waits, no device starts. */
 const O_PATH = 0o10000000;
 
+/** By number, not `self`: a child that is about to start has other descriptors already. */
+const OWN_DESCRIPTORS = `/proc/${process.pid}/fd/`;
+
 /** Linux: the kernel says where the descriptor leads. */
 export const procDescriptors: Descriptors = {
   pin: (path) => open(path, O_PATH),
-  whereIs: (handle) => readlink(`/proc/self/fd/${handle.fd}`),
-  again: (handle) => `/proc/self/fd/${handle.fd}`,
+  whereIs: (handle) => readlink(OWN_DESCRIPTORS + handle.fd),
+  again: (handle) => OWN_DESCRIPTORS + handle.fd,
 };
 
-/** Elsewhere: the real path is opened without following links and compared with what stands there. */
+/**
+ * Elsewhere: the real path is opened without following links and compared with what stands there. What is then opened
+ * below it by name is compared again; a write can only be checked before and after, a small window stays.
+ */
 export const portableDescriptors: Descriptors = {
   async pin(path) {
     const real = await realpath(path);
@@ -72,7 +78,7 @@ export async function openInside(
 ): Promise<Opened> {
   checkName(path);
   const absolute = resolveIn(root, path);
-  const opened = await openAbsolute(descriptors, root, absolute, path);
+  const opened = await openNamed(descriptors, root, absolute, path);
   if (options.exact === true && opened.path !== absolute) {
     await opened.handle.close();
     throw new CapstanError(
@@ -83,7 +89,16 @@ export async function openInside(
   return opened;
 }
 
-/** Opens an absolute path or one below a descriptor; `shown` stands in messages. */
+/** Opens an absolute path a model named: what lies outside is answered alike whether something is there or not. */
+export async function openNamed(descriptors: Descriptors, root: Root, absolute: string, shown: string): Promise<Opened> {
+  try {
+    return await openAbsolute(descriptors, root, absolute, shown);
+  } catch (error) {
+    throw isInside(root.path, absolute) ? error : outside(shown);
+  }
+}
+
+/** Opens a path that was made here, such as an entry of an opened folder; `shown` stands in messages. */
 export async function openAbsolute(
   descriptors: Descriptors,
   root: Root,
@@ -100,7 +115,7 @@ export async function openAbsolute(
     return openedAs(descriptors, handle, real, info);
   } catch (error) {
     await handle?.close();
-    throw await explain(error, root, absolute, shown);
+    throw await explain(error, root, shown);
   }
 }
 
@@ -128,10 +143,7 @@ function openedAs(descriptors: Descriptors, handle: FileHandle, path: string, in
   };
 }
 
-/** Names outside say the same whether something is there or not. */
-async function explain(error: unknown, root: Root, absolute: string, shown: string): Promise<unknown> {
-  const relativeToDescriptor = absolute.startsWith("/proc/self/fd/");
-  if (!relativeToDescriptor && !isInside(root.path, absolute)) return outside(shown);
+async function explain(error: unknown, root: Root, shown: string): Promise<unknown> {
   if (systemCode(error) === "ENOENT") {
     try {
       await lstat(root.path);

@@ -10,7 +10,7 @@ import { basename, dirname, join, relative, sep } from "node:path";
 import { CapstanError, sha256, systemClock, systemIds } from "@capstan/core";
 import type { WriteOptions } from "@capstan/core";
 import { TOOL_LIMITS } from "../tool-limits.ts";
-import { kindOf, openAbsolute, sameObject, type Descriptors, type Opened } from "./open-inside.ts";
+import { kindOf, openAbsolute, openNamed, sameObject, type Descriptors, type Opened } from "./open-inside.ts";
 import { checkName, isInside, nameIn, outside, quote, resolveIn, special, systemCode, toPathError, type Root } from "./paths.ts";
 
 const ids = systemIds(() => systemClock.now());
@@ -30,7 +30,7 @@ export async function replaceFile(
   checkName(path);
   if (/[/\\]$/.test(path) && (path.endsWith("/") || sep === "\\")) throw special(path, "the name of a folder");
   const asked = resolveIn(root, path);
-  let target = isInside(root.path, asked) ? asked : await realTarget(descriptors, root, asked, path);
+  let target = isInside(root.path, asked) ? asked : await realTarget(openNamed(descriptors, root, asked, path), path);
   if (target === root.path) throw special(path, "the workspace folder");
   for (let attempt = 0; attempt < MAX_TRIES; attempt += 1) {
     options.signal?.throwIfAborted();
@@ -40,7 +40,7 @@ export async function replaceFile(
       const place = { folder, name: basename(target), shown: path, root };
       const present = await entryOf(place);
       if (present !== undefined && present.isSymbolicLink()) {
-        target = await realTarget(descriptors, root, folder.at(place.name), path);
+        target = await realTarget(openAbsolute(descriptors, root, folder.at(place.name), path), path);
         continue;
       }
       if (present !== undefined && !present.isFile()) throw special(path, kindOf(present));
@@ -58,8 +58,8 @@ export async function replaceFile(
 type Place = { readonly folder: Opened; readonly name: string; readonly shown: string; readonly root: Root };
 
 /** Real path of what a link leads to: an existing regular file inside the root. */
-async function realTarget(descriptors: Descriptors, root: Root, absolute: string, shown: string): Promise<string> {
-  const opened = await openAbsolute(descriptors, root, absolute, shown);
+async function realTarget(opening: Promise<Opened>, shown: string): Promise<string> {
+  const opened = await opening;
   await opened.handle.close();
   if (!opened.info.isFile()) throw special(shown, kindOf(opened.info));
   return opened.path;

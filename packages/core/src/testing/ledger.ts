@@ -1,0 +1,92 @@
+/** The truth outside the log: which calls really ran and which model calls were really made, before and after a crash. */
+
+import assert from "node:assert/strict";
+import type { Agent } from "../agent.ts";
+import type { Fact } from "../event.ts";
+import type { Model } from "../model.ts";
+import type { Tool, ToolContext } from "../tool.ts";
+
+type Execution = {
+  readonly callId: string;
+  readonly tool: string;
+  readonly idempotencyKey: string;
+  readonly rerun: Tool["rerun"];
+  readonly life: number;
+};
+type Asked = { readonly turn: string; readonly life: number };
+
+export class Ledger {
+  readonly #executions: Execution[] = [];
+  readonly #asked: Asked[] = [];
+  #life = 1;
+  #finishedBefore = new Set<string>();
+  #turnsBefore = new Set<string>();
+
+  /** The same agent, whose tools write into this ledger when they really run. */
+  watchAgent(agent: Agent<unknown>): Agent<unknown> {
+    const model = typeof agent.model === "string" ? agent.model : this.watchModel(agent.model);
+    return { ...agent, model, tools: agent.tools.map((tool) => this.#watchTool(tool)) };
+  }
+
+  watchModel(model: Model): Model {
+    return {
+      id: model.id,
+      capabilities: model.capabilities,
+      stream: (request) => {
+        const replies = request.messages.filter((message) => message.role === "assistant").length;
+        this.#asked.push({ turn: `${request.sessionId} ${replies}`, life: this.#life });
+        return model.stream(request);
+      },
+    };
+  }
+
+  /** From here on what runs, runs after the crash. `logs`: what was recorded before it. */
+  crashed(logs: readonly (readonly Fact[])[]): void {
+    this.#life += 1;
+    for (const log of logs) {
+      const sessionId = log[0]?.type === "session.created" ? log[0].sessionId : "";
+      let replies = 0;
+      for (const fact of log) {
+        if (fact.type === "tool.finished") this.#finishedBefore.add(fact.callId);
+        if (fact.type !== "message.added" || fact.message.role !== "assistant") continue;
+        if (fact.turn !== undefined) this.#turnsBefore.add(`${sessionId} ${replies}`);
+        replies += 1;
+      }
+    }
+  }
+
+  check(logs: readonly (readonly Fact[])[]): void {
+    const doubled = new Map<string, number>();
+    for (const { callId, tool, rerun, life } of this.#executions) {
+      assert.ok(
+        life === 1 || !this.#finishedBefore.has(callId),
+        `call ${callId} of ${tool} was finished and ran again`,
+      );
+      if (rerun === "never") doubled.set(callId, (doubled.get(callId) ?? 0) + 1);
+    }
+    for (const [callId, times] of doubled) assert.equal(times, 1, `the effect of ${callId} happened ${times} times`);
+    for (const { turn, life } of this.#asked)
+      assert.ok(life === 1 || !this.#turnsBefore.has(turn), `model call ${turn} was finished and asked again`);
+    for (const callId of new Set(this.#executions.map((execution) => execution.callId))) {
+      const keys = new Set(
+        this.#executions
+          .filter((execution) => execution.callId === callId)
+          .map((execution) => execution.idempotencyKey),
+      );
+      assert.equal(keys.size, 1, `call ${callId} ran with ${keys.size} idempotency keys`);
+      const claimed = logs.flat().filter((fact) => fact.type === "tool.finished" && fact.callId === callId);
+      assert.equal(claimed.length, 1, `call ${callId} ran and has ${claimed.length} results`);
+    }
+  }
+
+  #watchTool(tool: Tool): Tool {
+    if (tool.body.type !== "execute") return tool;
+    const { execute } = tool.body;
+    const watched = (input: never, context: ToolContext): ReturnType<typeof execute> => {
+      const { callId, idempotencyKey } = context;
+      this.#executions.push({ callId, tool: tool.name, idempotencyKey, rerun: tool.rerun, life: this.#life });
+      return execute(input, context);
+    };
+    return { ...tool, body: { type: "execute", execute: watched } };
+  }
+}
