@@ -23,8 +23,10 @@ export interface Journal {
   append(facts: readonly NewFact[], options?: AppendOptions): Promise<readonly Fact[]>;
   /** Names the place where an effect runs: a plain call locally, a run block with one attempt on an engine. */
   step<T extends Json | void>(key: string, perform: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** The next mailbox entry that was not yet handed out in this hold. Only the loop reads it. Rejects when `signal` aborts. */
+  /** The next mailbox entry that was not yet handed out in this hold; waits for one. Only the loop reads it. Rejects when `signal` aborts. */
   next(): Promise<MailboxEntry>;
+  /** As `next`, but `undefined` when none waits now. */
+  poll(): Promise<MailboxEntry | undefined>;
   putBlob(bytes: Uint8Array): Promise<string>;
   blob(hash: string): Promise<Uint8Array>;
   /** Shown to subscribers, never awaited, never stored. */

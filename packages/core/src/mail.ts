@@ -16,21 +16,31 @@ export type Reply = {
   readonly timers?: readonly { readonly name: string; readonly at: number | undefined }[];
 };
 
-/** Moves entries into the log until the hold ends. `busy` is true while one is being moved. */
+/** Moves what waits now, so that nothing is begun that an interrupt in the mailbox would end at once. */
+export async function takeMail(hold: Hold): Promise<void> {
+  for (let entry = await hold.journal.poll(); entry !== undefined; entry = await hold.journal.poll())
+    await move(hold, entry);
+}
+
+/** Moves entries into the log as they come, until the hold ends. `busy` is true while one is being moved. */
 export function readMail(hold: Hold): { readonly busy: () => boolean; readonly ended: Promise<void> } {
   let busy = false;
   const pump = async (): Promise<void> => {
     for (;;) {
       const entry = await hold.journal.next();
       busy = true;
-      const reply = replyTo(hold.state, entry, hold.definitions.clock.now());
-      if (reply.halt !== undefined) hold.requestHalt(reply.halt, { position: entry.position });
-      else await hold.append(reply.facts, { consumes: [entry.position], timers: reply.timers ?? [] });
-      if (reply.interrupts === true) hold.requestHalt("interrupted");
+      await move(hold, entry);
       busy = false;
     }
   };
   return { busy: () => busy, ended: pump() };
+}
+
+async function move(hold: Hold, entry: MailboxEntry): Promise<void> {
+  const reply = replyTo(hold.state, entry, hold.definitions.clock.now());
+  if (reply.halt !== undefined) hold.requestHalt(reply.halt, { position: entry.position });
+  else await hold.append(reply.facts, { consumes: [entry.position], timers: reply.timers ?? [] });
+  if (reply.interrupts === true) hold.requestHalt("interrupted");
 }
 
 /** What an entry means for the session as it is now. Pure. Late and foreign entries answer with nothing. */

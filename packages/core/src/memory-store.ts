@@ -144,10 +144,10 @@ function submit(data: Data, mail: NewMail): Accepted {
   const known = session.received.get(mail.key);
   if (known !== undefined) {
     if (known.digest === mail.digest) return known.accepted;
-    throw new CapstanError("idempotency-conflict", `the key ${mail.key} was used for another request; use a new key`);
+    throw new CapstanError("idempotency-conflict", `The key ${mail.key} was used for another request; use a new key`);
   }
   if (mail.ifIdle === true && (session.summary.status !== "idle" || hasInput(session))) {
-    throw new CapstanError("session-busy", `session ${session.id} is busy; wait for its run or queue the input`, {
+    throw new CapstanError("session-busy", `Session ${session.id} is busy; wait for its run or queue the input`, {
       retryable: true,
     });
   }
@@ -177,7 +177,7 @@ function release(data: Data, sessionId: string, epoch: number): void {
 function append(data: Data, write: Append): void {
   const session = data.sessions.get(write.sessionId);
   if (session === undefined || session.owner === undefined || session.epoch !== write.epoch) {
-    throw new CapstanError("lost-ownership", `session ${write.sessionId} is no longer held by this worker`);
+    throw new CapstanError("lost-ownership", `Session ${write.sessionId} is no longer held by this worker`);
   }
   checkFacts(session, write.facts);
   for (const position of write.consumes ?? []) {
@@ -254,7 +254,7 @@ function owners(data: Data): readonly OwnerState[] {
 
 function putBlob(data: Data, hash: string, bytes: Uint8Array): void {
   if (bytes.length > LIMITS.blobBytes) {
-    throw new CapstanError("blob-too-large", `a blob holds at most ${LIMITS.blobBytes} bytes, not ${bytes.length}`);
+    throw new CapstanError("blob-too-large", `A blob holds at most ${LIMITS.blobBytes} bytes, not ${bytes.length}`);
   }
   const known = data.blobs.get(hash);
   if (known === undefined) data.blobs.set(hash, { bytes: bytes.slice(), unnamed: 1 });
@@ -290,7 +290,7 @@ function moveKey(data: Data, fromId: string, toId: string): void {
 
 function find(data: Data, sessionId: string): Session {
   const session = data.sessions.get(sessionId);
-  if (session === undefined) throw new CapstanError("session-not-found", `there is no session ${sessionId}`);
+  if (session === undefined) throw new CapstanError("session-not-found", `There is no session ${sessionId}`);
   return session;
 }
 
@@ -300,7 +300,7 @@ function checkFacts(session: Session, facts: readonly Fact[]): void {
   for (const fact of facts) {
     seq += 1;
     if (fact.seq !== seq) {
-      throw new CapstanError("lost-ownership", `session ${session.id} goes on at fact ${seq}, not at ${fact.seq}`);
+      throw new CapstanError("lost-ownership", `Session ${session.id} goes on at fact ${seq}, not at ${fact.seq}`);
     }
     if (session.factKeys.has(fact.key) || keys.has(fact.key)) throw conflict(session.id, `it has a fact ${fact.key}`);
     keys.add(fact.key);
@@ -356,5 +356,5 @@ function keyOf(tenant: string, key: string): string {
 }
 
 function conflict(sessionId: string, why: string): CapstanError {
-  return new CapstanError("store-conflict", `session ${sessionId} refused the write: ${why}`);
+  return new CapstanError("store-conflict", `Session ${sessionId} refused the write: ${why}`);
 }

@@ -97,6 +97,17 @@ class RunHandle<Output> implements Run<Output> {
       turns: 0,
     };
     for await (const { event } of this.events()) {
+      if (event.type === "notice" && STOPS_HERE.has(event.code)) {
+        const error: Problem = { code: event.code, message: event.title, retryable: true };
+        return {
+          ...end,
+          status: "waiting",
+          requests: [],
+          messages: said.messages,
+          text: lastText(said.messages),
+          error,
+        };
+      }
       if (isLive(event)) continue;
       said.apply(event);
       if (event.type === "run.finished") {
@@ -153,6 +164,18 @@ class RunHandle<Output> implements Run<Output> {
   }
 }
 
+/** Why a session cannot be driven here for now: nothing is lost, but waiting for it could take for ever. */
+const STOPS_HERE: ReadonlySet<string> = new Set<ErrorCode>([
+  "agent-unknown",
+  "workspace-missing",
+  "session-damaged",
+  "store-conflict",
+  "store-damaged",
+  "store-failed",
+  "store-full",
+  "store-readonly",
+]);
+
 function lastText(messages: readonly Message[]): string {
   const last = messages.findLast((message) => message.role === "assistant");
   return last === undefined ? "" : textOf(last.parts);
@@ -172,7 +195,7 @@ const CODE_OF: { readonly [reason in StopReason]?: ErrorCode } = {
 
 /** Why a run has no final text. */
 export function failure(result: RunResult<unknown>): CapstanError {
-  if (result.status === "waiting") {
+  if (result.status === "waiting" && result.error === undefined) {
     const titles = result.requests.map(({ body }) => ("title" in body ? body.title : body.type)).join("; ");
     return new CapstanError(
       "run-waiting",

@@ -1,12 +1,13 @@
 /** The loop: fold the log, decide, perform, append, until nothing is left to do. Read this file first. */
 
 import { callModel } from "./call-model.ts";
-import { decide } from "./decide.ts";
+import { type Action, decide } from "./decide.ts";
 import type { Definitions } from "./definitions.ts";
+import { toProblem } from "./errors.ts";
 import { finish, haltRun } from "./finish-run.ts";
 import { type Hold, openHold } from "./hold.ts";
 import type { Journal } from "./journal.ts";
-import { readMail } from "./mail.ts";
+import { readMail, takeMail } from "./mail.ts";
 import { awaitAny } from "./requests.ts";
 import { runTools } from "./run-tools.ts";
 import { startRun, takeInput } from "./start-run.ts";
@@ -17,49 +18,51 @@ import { startRun, takeInput } from "./start-run.ts";
  */
 export async function drive(journal: Journal, definitions: Definitions): Promise<"finished" | "parked"> {
   const hold = await openHold(journal, definitions);
+  if (hold.state.workspace !== undefined) await definitions.workspace(hold.state.workspace);
   await resume(hold);
+  await takeMail(hold);
   const mail = readMail(hold);
   hold.background(mail.ended);
   for (;;) {
     if (journal.draining.aborted && hold.running.size === 0) return "parked";
     hold.snapshotIfDue();
     const action = decide(hold.state, hold.halt?.reason);
-    switch (action.type) {
-      case "start-run":
-        await startRun(hold, action.input);
-        break;
-      case "take-input":
-        await takeInput(hold, action.input);
-        break;
-      case "call-model":
-        await callModel(hold, action);
-        break;
-      case "run-tools": {
-        const blocked = await runTools(hold);
-        if (blocked.length > 0 && (await awaitAny(hold, blocked)) === "parked") return "parked";
-        break;
-      }
-      case "await-request":
-        if ((await awaitAny(hold, action.requestIds)) === "parked") return "parked";
-        break;
-      case "halt":
-        await haltRun(hold, action.reason);
-        break;
-      case "finish":
-        await finish(hold, action.reason);
-        break;
-      case "idle":
-        await dropStaleHalt(hold);
-        if (
-          (await hold.idle(() => hold.state.queue.length > 0 || hold.halt !== undefined)) === "parked" &&
-          !mail.busy()
-        ) {
-          return "finished";
-        }
-        break;
-      default:
-        return action satisfies never;
+    if (action.type === "idle") {
+      await dropStaleHalt(hold);
+      if ((await hold.idle(() => hold.state.queue.length > 0 || hold.halt !== undefined)) === "parked" && !mail.busy())
+        return "finished";
+      continue;
     }
+    try {
+      if ((await perform(hold, action)) === "parked") return "parked";
+    } catch (error) {
+      if (journal.signal.aborted || hold.state.run === undefined) throw error;
+      hold.requestHalt("failed", { problem: toProblem(error) });
+    }
+  }
+}
+
+/** One action to its end in the log. What it throws, unless the hold is lost, ends the run visibly. */
+async function perform(hold: Hold, action: Exclude<Action, { type: "idle" }>): Promise<"parked" | "woken" | void> {
+  switch (action.type) {
+    case "start-run":
+      return startRun(hold, action.input);
+    case "take-input":
+      return takeInput(hold, action.input);
+    case "call-model":
+      return callModel(hold, action);
+    case "run-tools": {
+      const blocked = await runTools(hold);
+      return blocked.length === 0 ? undefined : awaitAny(hold, blocked);
+    }
+    case "await-request":
+      return awaitAny(hold, action.requestIds);
+    case "halt":
+      return haltRun(hold, action.reason);
+    case "finish":
+      return finish(hold, action.reason);
+    default:
+      return action satisfies never;
   }
 }
 

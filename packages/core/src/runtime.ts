@@ -153,6 +153,9 @@ class RuntimeView implements Runtime {
     const { engine, ids, permission } = this.#registry;
     const { agent: named, workspace, mode, ...rest } = options;
     const agent = this.#registry.agent(typeof named === "string" ? named : named.name);
+    const place = typeof workspace === "string" ? { kind: "local", root: workspace } : workspace;
+    // a missing folder is said now, and what is stored is its real path
+    const root = place === undefined ? undefined : (await this.#registry.workspace(place)).root;
     const { sessionId } = await engine.submit(
       {
         type: "open",
@@ -160,9 +163,7 @@ class RuntimeView implements Runtime {
         agent: agent.name,
         ...rest,
         mode: mode ?? permission.mode ?? agent.permission.mode ?? "ask",
-        ...(workspace !== undefined && {
-          workspace: typeof workspace === "string" ? { kind: "local", root: workspace } : workspace,
-        }),
+        ...(place !== undefined && root !== undefined && { workspace: { kind: place.kind, root } }),
       },
       { idempotencyKey: ids.random(), actor: this.#actor },
     );

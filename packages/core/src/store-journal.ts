@@ -19,6 +19,8 @@ export type HoldOf = {
   readonly attemptId: string;
   readonly summary: SessionSummary | undefined;
   readonly channel: Channel;
+  /** Told when a timer was set for `at`. */
+  readonly timerSet: (at: number) => void;
 };
 
 export class StoreJournal implements Journal {
@@ -28,6 +30,7 @@ export class StoreJournal implements Journal {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #channel: Channel;
+  readonly #timerSet: (at: number) => void;
   readonly #lost = new AbortController();
   readonly #draining = new AbortController();
   /** Facts of the running run by key: what a second append of the same key answers with. */
@@ -48,6 +51,7 @@ export class StoreJournal implements Journal {
     this.#store = store;
     this.#clock = clock;
     this.#channel = hold.channel;
+    this.#timerSet = hold.timerSet;
     this.#head = hold.head;
     this.#published = hold.head;
     this.#summary = hold.summary;
@@ -104,6 +108,7 @@ export class StoreJournal implements Journal {
       throw error;
     }
     this.#publish(fresh);
+    for (const { at: due } of timers) if (due !== undefined) this.#timerSet(due);
     return answer;
   }
 
@@ -114,18 +119,23 @@ export class StoreJournal implements Journal {
 
   async next(): Promise<MailboxEntry> {
     for (;;) {
-      this.signal.throwIfAborted();
-      const entry = this.#mail.shift();
-      if (entry !== undefined) {
-        this.#lastPosition = entry.position;
-        return entry;
-      }
-      if (this.#mailMayWait) {
-        this.#mailMayWait = false;
-        const waiting = await this.#store.mail(this.sessionId);
-        this.#mail = waiting.filter((found) => found.position > this.#lastPosition);
-      } else await new Promise<void>((resolve) => (this.#arrived = resolve));
+      const entry = await this.poll();
+      if (entry !== undefined) return entry;
+      if (!this.#mailMayWait) await new Promise<void>((resolve) => (this.#arrived = resolve));
     }
+  }
+
+  async poll(): Promise<MailboxEntry | undefined> {
+    this.signal.throwIfAborted();
+    if (this.#mail.length === 0 && this.#mailMayWait) {
+      this.#mailMayWait = false;
+      const waiting = await this.#store.mail(this.sessionId);
+      this.signal.throwIfAborted();
+      this.#mail = waiting.filter((found) => found.position > this.#lastPosition);
+    }
+    const entry = this.#mail.shift();
+    if (entry !== undefined) this.#lastPosition = entry.position;
+    return entry;
   }
 
   async putBlob(bytes: Uint8Array): Promise<string> {
@@ -139,7 +149,11 @@ export class StoreJournal implements Journal {
   }
 
   live(events: readonly LiveBody[], runId?: string): void {
-    if (this.signal.aborted) return;
+    if (!this.signal.aborted) this.lastWords(events, runId);
+  }
+
+  /** As `live`, also of a hold that is lost: why it ended. */
+  lastWords(events: readonly LiveBody[], runId: string | undefined = this.#summary?.runId): void {
     const at = this.#clock.now();
     const named = runId === undefined ? {} : { runId };
     this.#channel.publishLive(

@@ -3,7 +3,7 @@
 import type { Channel } from "./broadcast.ts";
 import type { Clock } from "./clock.ts";
 import type { Drive, WorkOptions } from "./engine.ts";
-import { CapstanError, messageOf } from "./errors.ts";
+import { CapstanError, toProblem } from "./errors.ts";
 import type { Ids } from "./ids.ts";
 import { LIMITS } from "./limits.ts";
 import type { PendingSession, Store } from "./store.ts";
@@ -26,6 +26,7 @@ export class Worker {
   #job: { readonly drive: Drive; readonly which: "own" | "all" } | undefined;
   #registered: Promise<void> | undefined;
   #cancelTimer: () => void = () => undefined;
+  #nextLook = Number.POSITIVE_INFINITY;
   #cancelBeat: () => void = () => undefined;
   #scanning: Promise<void> | undefined;
   #scanAgain = false;
@@ -113,14 +114,14 @@ export class Worker {
       } catch (error) {
         if (CapstanError.is(error, "closed")) return;
         // the store is out of order for now: look again later, sessions are safe in it
-        this.#lookAgain(LIMITS.beatMs);
+        this.#lookAgain(this.#clock.monotonic() + LIMITS.beatMs);
       }
     }
   }
 
   async #scanOnce(): Promise<void> {
     const next = await this.#store.fireTimers(this.#clock.now());
-    if (next !== undefined) this.#lookAgain(Math.max(0, next - this.#clock.now()));
+    if (next !== undefined) this.#timerSet(next);
     const pending = await this.#store.pending();
     const foreign: PendingSession[] = [];
     for (const session of pending) {
@@ -148,7 +149,7 @@ export class Worker {
       if (state === undefined || state.alive === false || this.#standsStill(owner, state.beat, now))
         await this.#take(session, owner);
     }
-    this.#lookAgain(LIMITS.beatMs);
+    this.#lookAgain(now + LIMITS.beatMs);
   }
 
   #standsStill(owner: string, beat: number, now: number): boolean {
@@ -160,9 +161,23 @@ export class Worker {
     return now - seen.since >= LIMITS.takeoverMs;
   }
 
-  #lookAgain(afterMs: number): void {
+  #timerSet(at: number): void {
+    this.#lookAgain(this.#clock.monotonic() + Math.max(0, at - this.#clock.now()));
+  }
+
+  /** Scans again at this monotonic time, or earlier when that was asked for before. */
+  #lookAgain(due: number): void {
+    if (this.#closed || due >= this.#nextLook) return;
     this.#cancelTimer();
-    this.#cancelTimer = this.#clock.after(afterMs, () => this.#scan(), { background: true });
+    this.#nextLook = due;
+    this.#cancelTimer = this.#clock.after(
+      due - this.#clock.monotonic(),
+      () => {
+        this.#nextLook = Number.POSITIVE_INFINITY;
+        this.#scan();
+      },
+      { background: true },
+    );
   }
 
   async #take({ sessionId, agent }: PendingSession, replacing?: string): Promise<void> {
@@ -177,6 +192,7 @@ export class Worker {
       attemptId: this.#ids.random(),
       summary: await this.#store.summary(sessionId),
       channel: this.#channelOf(sessionId, agent),
+      timerSet: (at) => this.#timerSet(at),
     });
     const driving = this.#drive(job.drive, journal);
     this.#held.set(sessionId, { journal, driving });
@@ -188,7 +204,7 @@ export class Worker {
     try {
       await drive(journal);
     } catch (error) {
-      if (!journal.signal.aborted) this.#report(journal, error);
+      this.#report(journal, error);
     } finally {
       journal.lose(new CapstanError("lost-ownership", `This hold on ${sessionId} is over`));
       this.#held.delete(sessionId);
@@ -197,11 +213,19 @@ export class Worker {
     }
   }
 
-  /** An unexpected end of a drive is visible and is not tried again by itself: the session waits for new mail. */
+  /**
+   * An unexpected end of a drive is shown and not tried again at once: what needs a person (an agent, a folder) waits for
+   * new mail, a store out of order is tried again a little later.
+   */
   #report(journal: StoreJournal, error: unknown): void {
-    this.#stuck.add(journal.sessionId);
-    const code = CapstanError.is(error) ? error.code : "run-failed";
-    journal.live([{ type: "notice", severity: "error", code, title: messageOf(error) }]);
+    const { sessionId } = journal;
+    if (CapstanError.is(error, "closed", "lost-ownership", "session-not-found")) return;
+    const problem = toProblem(error);
+    this.#stuck.add(sessionId);
+    if (problem.code.startsWith("store-")) {
+      this.#clock.after(LIMITS.beatMs, () => (this.#stuck.delete(sessionId), this.#scan()), { background: true });
+    }
+    journal.lastWords([{ type: "notice", severity: "error", code: problem.code, title: problem.message }]);
   }
 
   async #register(): Promise<void> {

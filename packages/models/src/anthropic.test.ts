@@ -50,8 +50,9 @@ async function bodyOf(more: Partial<ModelRequest>, options?: AnthropicOptions, m
   await using server = await anthropicServer([{ content: [{ type: "text", text: "ok" }] }]);
   await collectEvents(modelOf(server, options, modelId), modelRequest([user("Hello")], more));
   expect(server.violations).toEqual([]);
-  const { body, headers } = server.requests[0] ?? { body: {}, headers: {} };
-  return { ...body, headers };
+  const [request] = server.requests;
+  if (request === undefined) throw new Error("no request came");
+  return { ...request.body, headers: request.headers };
 }
 
 const WEATHER = { name: "weather", description: "Tells the weather.", inputSchema: { type: "object" } };
@@ -230,14 +231,14 @@ describe("anthropic", () => {
       content: [],
       edit: ([start, , ...rest]) => [
         ...(start === undefined ? [] : [start]),
-        ...[
-          block("content_block_start", 0),
-          block("content_block_start", 1),
-          delta(0, "a"),
-          delta(1, "x"),
-          delta(0, "b"),
-        ],
-        ...[block("content_block_stop", 1), delta(0, "c"), block("content_block_stop", 0)],
+        block("content_block_start", 0),
+        block("content_block_start", 1),
+        delta(0, "a"),
+        delta(1, "x"),
+        delta(0, "b"),
+        block("content_block_stop", 1),
+        delta(0, "c"),
+        block("content_block_stop", 0),
         ...rest,
       ],
     });

@@ -96,8 +96,8 @@ class LineReader implements SseReader {
   #readLine(text: string, start: number, end: number): void {
     this.#eventBytes += end - start; // at least: a limit needs no exact count
     if (this.#eventBytes > this.#maxBytes) throw this.#tooLarge();
-    const isData = text.startsWith("data", start);
-    if (!isData && !text.startsWith("event", start)) return; // comments, ids, retries and unknown fields
+    const isData = text.slice(start, start + 4) === "data"; // several times as fast as `startsWith`
+    if (!isData && text.slice(start, start + 5) !== "event") return; // comments, ids, retries and unknown fields
     const colon = start + (isData ? 4 : 5);
     let value = "";
     if (colon < end) {

@@ -18,7 +18,10 @@ afterEach(async () => {
   await fixture.close();
 });
 
-function say(command: string, options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {}): Promise<string> {
+function say(
+  command: string,
+  options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+): Promise<string> {
   assert.ok(shell);
   const { signal, ...rest } = options;
   return fixture.say(shell, { command, ...rest }, signal);
@@ -38,7 +41,9 @@ describe("shell", () => {
   });
 
   it("TOOL-28 ends at the time-out with everything it started", async () => {
-    const answer = await say("echo on; setsid sleep 5000 & trap '' TERM; while :; do sleep 5000; done", { timeoutMs: 200 });
+    const answer = await say("echo on; setsid sleep 5000 & trap '' TERM; while :; do sleep 5000; done", {
+      timeoutMs: 200,
+    });
     assert.equal(answer, "ERROR on\n[timed out after 200 ms and was ended with everything it started]");
   });
 
@@ -49,18 +54,26 @@ describe("shell", () => {
     assert.equal(shell.body.type, "execute");
     if (shell.body.type !== "execute") return;
     const output = await shell.body.execute({ command: "echo on; sleep 5000" } as never, context);
-    assert.deepEqual(output, { content: [{ type: "text", text: "on\n[interrupted and ended with everything it started]" }], isError: true });
+    assert.deepEqual(output, {
+      content: [{ type: "text", text: "on\n[interrupted and ended with everything it started]" }],
+      isError: true,
+    });
     await assert.rejects(say("touch started", { signal: abort.signal }), /stop/);
     assert.equal(existsSync(join(fixture.root, "started")), false);
   });
 
   it("says that background processes were ended", async () => {
-    assert.equal(await say("sleep 5000 & echo started"), "started\n[1 background process still ran when the command ended, and had to be ended]");
+    assert.equal(
+      await say("sleep 5000 & echo started"),
+      "started\n[1 background process still ran when the command ended, and had to be ended]",
+    );
   });
 
   it("G12 cuts long output in the middle, at shellCharacters", async () => {
     assert.ok(shell);
-    const output = await fixture.call(shell, { command: "printf START; head -c 1000000 /dev/zero | tr '\\0' x; printf END" });
+    const output = await fixture.call(shell, {
+      command: "printf START; head -c 1000000 /dev/zero | tr '\\0' x; printf END",
+    });
     const text = textOf(output.content);
     assert.equal(output.truncated, true);
     assert.match(text, /^STARTx+\n\[\.\.\. 970,008 characters left out \.\.\.\]\nx+END$/);
@@ -69,10 +82,13 @@ describe("shell", () => {
 
   it("TOOL-09 shows output live, up to shellProgressCharacters", async () => {
     await say("echo out; echo err >&2");
-    assert.deepEqual(fixture.progress.toSorted((a, b) => (a.stream ?? "").localeCompare(b.stream ?? "")), [
-      { stream: "stderr", chunk: "err\n" },
-      { stream: "stdout", chunk: "out\n" },
-    ]);
+    assert.deepEqual(
+      fixture.progress.toSorted((a, b) => (a.stream ?? "").localeCompare(b.stream ?? "")),
+      [
+        { stream: "stderr", chunk: "err\n" },
+        { stream: "stdout", chunk: "out\n" },
+      ],
+    );
     await say("head -c 10000000 /dev/zero | tr '\\0' x");
     const live = fixture.progress.slice(2);
     assert.equal(live.map(({ chunk = "" }) => chunk).join("").length, TOOL_LIMITS.shellProgressCharacters);
@@ -112,14 +128,17 @@ describe("findBash", () => {
     fixture.write("bash", "not executable");
     assert.equal(findBash([join(fixture.root, "none"), join(fixture.root, "bash"), fixture.root]), undefined);
     assert.match(findBash() ?? "", /^\/(?:usr\/(?:local\/)?|opt\/homebrew\/)?bin\/bash$/);
-    assert.deepEqual(shellTools(findBash([])), []);
+    assert.deepEqual(shellTools([]), []);
   });
 });
 
 describe("codingTools", () => {
   it("TOOL-13 gives the file tools and the shell", () => {
     const names = ["read_file", "write_file", "edit", "list", "glob", "grep", "shell"];
-    assert.deepEqual(codingTools().map(({ name }) => name), names);
+    assert.deepEqual(
+      codingTools().map(({ name }) => name),
+      names,
+    );
     assert.ok(codingTools().every(({ builtIn }) => builtIn));
   });
 });

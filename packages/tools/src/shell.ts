@@ -17,7 +17,9 @@ const input = z.object({
     .min(1)
     .max(TOOL_LIMITS.shellMaxTimeoutMs)
     .optional()
-    .describe(`Milliseconds it may take; default ${TOOL_LIMITS.shellTimeoutMs}, at most ${TOOL_LIMITS.shellMaxTimeoutMs}.`),
+    .describe(
+      `Milliseconds it may take; default ${TOOL_LIMITS.shellTimeoutMs}, at most ${TOOL_LIMITS.shellMaxTimeoutMs}.`,
+    ),
 });
 type Input = z.infer<typeof input>;
 
@@ -33,8 +35,9 @@ export function findBash(paths: readonly string[] = BASH_PATHS): string | undefi
   });
 }
 
-/** The tool `shell`; none when there is no bash. */
-export function shellTools(bash: string | undefined = findBash()): readonly Tool[] {
+/** The tool `shell`; none when there is no bash at these absolute paths. */
+export function shellTools(paths: readonly string[] = BASH_PATHS): readonly Tool[] {
+  const bash = findBash(paths);
   return bash === undefined ? [] : [shellTool(bash)];
 }
 
@@ -56,7 +59,11 @@ function shellTool(bash: string): Tool {
   );
 }
 
-async function run(bash: string, { command, timeoutMs = TOOL_LIMITS.shellTimeoutMs }: Input, context: ToolContext): Promise<ToolOutput> {
+async function run(
+  bash: string,
+  { command, timeoutMs = TOOL_LIMITS.shellTimeoutMs }: Input,
+  context: ToolContext,
+): Promise<ToolOutput> {
   const window = textWindow(TOOL_LIMITS.shellCharacters);
   const progress = liveOutput(context);
   const outcome = await context.workspace.run([bash, "--noprofile", "--norc", "-c", command], {

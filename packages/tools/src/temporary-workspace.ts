@@ -1,9 +1,27 @@
 /** A local workspace for the tests of this package: in a folder of its own, with a neighbour nobody may touch. */
 
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { check, CapstanError, textOf, type Tool, type ToolContext, type ToolOutput, type ToolProgress, type Workspace } from "@capstan/core";
+import {
+  check,
+  CapstanError,
+  textOf,
+  type Tool,
+  type ToolContext,
+  type ToolOutput,
+  type ToolProgress,
+  type Workspace,
+} from "@capstan/core";
 import { localWorkspace, type LocalOptions } from "./workspaces/local.ts";
 
 export type TemporaryWorkspace = {
@@ -34,7 +52,8 @@ export async function temporaryWorkspace(options: LocalOptions = {}): Promise<Te
   const workspace = await localWorkspace(root, options);
   const progress: ToolProgress[] = [];
   const context = (signal = new AbortController().signal): ToolContext => contextOf(workspace, progress, signal);
-  const call = (tool: Tool, input: unknown, signal?: AbortSignal): Promise<ToolOutput> => perform(tool, input, context(signal));
+  const call = (tool: Tool, input: unknown, signal?: AbortSignal): Promise<ToolOutput> =>
+    perform(tool, input, context(signal));
   return {
     folder,
     root,

@@ -6,7 +6,7 @@ export const TOOL_LIMITS = {
   /** What `read` of a workspace returns at most unless told otherwise. */
   workspaceReadBytes: 67_108_864,
   /** Entries of one folder that `list` of a workspace reads. */
-  folderEntries: 100_000,
+  folderEntries: 20_000,
 
   /** Size of a file `read_file`, `edit` and `write_file` work on. */
   fileBytes: 10_485_760,

@@ -5,7 +5,7 @@ import type { Database } from "./database.ts";
 
 export function checkBlob(bytes: Uint8Array): void {
   if (bytes.length <= LIMITS.blobBytes) return;
-  throw new CapstanError("blob-too-large", `a blob holds at most ${LIMITS.blobBytes} bytes, not ${bytes.length}`);
+  throw new CapstanError("blob-too-large", `A blob holds at most ${LIMITS.blobBytes} bytes, not ${bytes.length}`);
 }
 
 export function putBlob(db: Database, hash: string, bytes: Uint8Array): void {
@@ -18,7 +18,7 @@ export function blob(db: Database, hash: string): Uint8Array | undefined {
   const row = db.get<{ readonly bytes: Uint8Array }>("SELECT bytes FROM blobs WHERE hash = ?", hash);
   if (row === undefined) return undefined;
   if (sha256(row.bytes) === hash) return row.bytes;
-  throw new CapstanError("store-damaged", `the blob ${hash} was altered on disk; restore the store from a backup`);
+  throw new CapstanError("store-damaged", `The blob ${hash} was altered on disk; restore the store from a backup`);
 }
 
 /** Forgets what the session names, and what nothing else names or is about to name. */

@@ -79,7 +79,7 @@ export function toStoreError(error: unknown, path: string): unknown {
   const said = messageOf(error);
   switch (code) {
     case SQLITE.FULL:
-      return new CapstanError("store-full", `there is no space left for ${path}; free some and try again`, {
+      return new CapstanError("store-full", `There is no space left for ${path}; free some and try again`, {
         cause: error,
         retryable: true,
       });

@@ -25,7 +25,7 @@ export function addFacts(db: Database, sessionId: string, session: number, head:
   for (const fact of facts) {
     seq += 1;
     if (fact.seq !== seq) {
-      throw new CapstanError("lost-ownership", `session ${sessionId} goes on at fact ${seq}, not at ${fact.seq}`);
+      throw new CapstanError("lost-ownership", `Session ${sessionId} goes on at fact ${seq}, not at ${fact.seq}`);
     }
     const key = toText(fact.key);
     const body = JSON.stringify(fact);
@@ -101,5 +101,5 @@ function refused(db: Database, sessionId: string, session: number, fact: Fact, c
   if (db.get("SELECT 1 FROM facts WHERE session = ? AND key = ?", session, key) === undefined) {
     return damaged(sessionId, `it has facts beyond its head`, cause);
   }
-  return new CapstanError("store-conflict", `session ${sessionId} refused the write: it has a fact ${fromText(key)}`);
+  return new CapstanError("store-conflict", `Session ${sessionId} refused the write: it has a fact ${fromText(key)}`);
 }

@@ -77,7 +77,7 @@ function requireWritable(path: string): void {
 export function unwritable(path: string, cause: unknown): CapstanError {
   const code = (cause as NodeJS.ErrnoException).code; // node:fs throws nothing else
   if (code === "ENOSPC" || code === "EDQUOT") {
-    return new CapstanError("store-full", `there is no space left for ${path}; free some and try again`, {
+    return new CapstanError("store-full", `There is no space left for ${path}; free some and try again`, {
       cause,
       retryable: true,
     });

@@ -69,7 +69,7 @@ export function group(options: GroupOptions): Group {
   let closed: Promise<void> | undefined;
   const ask = <T>(kind: Kind, work: (db: Database) => T): Promise<T> =>
     new Promise<T>((resolve, reject) => {
-      if (closed !== undefined) return reject(new CapstanError("closed", "the store is closed"));
+      if (closed !== undefined) return reject(new CapstanError("closed", "The store is closed; open it again"));
       state.queue.push({ kind, work, resolve, reject });
       schedule(state);
     });

@@ -27,7 +27,7 @@ export function append(db: Database, write: Append): { readonly number: number; 
   const { sessionId, epoch, facts, consumes = [], summary, timers = [], snapshot } = write;
   const row = find(db, sessionId);
   if (row === undefined || row.owner === null || row.epoch !== epoch) {
-    throw new CapstanError("lost-ownership", `session ${sessionId} is no longer held by this worker`);
+    throw new CapstanError("lost-ownership", `Session ${sessionId} is no longer held by this worker`);
   }
   requireWhole(row);
   const { number } = row;

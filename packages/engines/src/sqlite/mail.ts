@@ -25,11 +25,11 @@ export function submit(db: Database, mail: NewMail): Accepted {
   const known = db.get<{ readonly digest: string; readonly accepted: string }>(KNOWN, number, toText(mail.key));
   if (known !== undefined) {
     if (known.digest === digest) return JSON.parse(known.accepted) as Accepted; // as submitted
-    throw new CapstanError("idempotency-conflict", `the key ${mail.key} was used for another request; use a new key`);
+    throw new CapstanError("idempotency-conflict", `The key ${mail.key} was used for another request; use a new key`);
   }
   requireWhole(row);
   if (mail.ifIdle === true && (status !== "idle" || hasInput(db, number))) {
-    throw new CapstanError("session-busy", `session ${sessionId} is busy; wait for its run or queue the input`, {
+    throw new CapstanError("session-busy", `Session ${sessionId} is busy; wait for its run or queue the input`, {
       retryable: true,
     });
   }
@@ -63,7 +63,7 @@ export function consumeMail(db: Database, sessionId: string, session: number, po
     if (db.run(sql, session, position) === 1) continue;
     throw new CapstanError(
       "store-conflict",
-      `session ${sessionId} refused the write: mail ${position} was consumed before`,
+      `Session ${sessionId} refused the write: mail ${position} was consumed before`,
     );
   }
 }

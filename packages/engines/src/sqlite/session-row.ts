@@ -21,7 +21,7 @@ export function find(db: Database, sessionId: string): SessionRow | undefined {
 
 export function mustFind(db: Database, sessionId: string): SessionRow {
   const row = find(db, sessionId);
-  if (row === undefined) throw new CapstanError("session-not-found", `there is no session ${sessionId}`);
+  if (row === undefined) throw new CapstanError("session-not-found", `There is no session ${sessionId}`);
   return row;
 }
 
@@ -36,7 +36,7 @@ export function requireWhole({ damage }: SessionRow): void {
 }
 
 export function damageText(sessionId: string, why: string): string {
-  return `session ${sessionId} is damaged (${why}); it can be read as far as it is whole, exported and removed`;
+  return `Session ${sessionId} is damaged (${why}); it can be read as far as it is whole, exported and removed`;
 }
 
 /** Makes a session read-only; `text` is what later writes are told. */

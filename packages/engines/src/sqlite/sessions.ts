@@ -103,7 +103,7 @@ export function moveKey(db: Database, fromSessionId: string, toSessionId: string
   const tenant = db.get<{ readonly tenant: string }>("SELECT tenant FROM sessions WHERE number = ?", to)?.tenant ?? "";
   const holder = holderOf(db, tenant, key);
   if (holder !== undefined && holder !== toText(fromSessionId)) {
-    const message = `session ${toSessionId} refused the write: its tenant has another session with the key`;
+    const message = `Session ${toSessionId} refused the write: its tenant has another session with the key`;
     throw new CapstanError("store-conflict", message);
   }
   db.run("UPDATE sessions SET key = NULL WHERE number = ?", from);

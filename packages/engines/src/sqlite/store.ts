@@ -63,7 +63,9 @@ function store(parts: Parts): Store {
   const changes = watcher({ clock, everyMs: LIMITS.pollMs, version: () => work.do("read", versionOf) });
   let closed: Promise<void> | undefined;
   const ask = <T>(kind: Kind, task: (db: Database) => T): Promise<T> =>
-    closed === undefined ? work.do(kind, task) : Promise.reject(new CapstanError("closed", "the store is closed"));
+    closed === undefined
+      ? work.do(kind, task)
+      : Promise.reject(new CapstanError("closed", "The store is closed; open it again"));
   const on = async <T>(sessionId: string, kind: Kind, task: (db: Database) => T): Promise<T> => {
     try {
       return await ask(kind, task);

@@ -81,7 +81,7 @@ describe("messageDecoder", () => {
   });
 
   it("ignores counts that are none and what follows the end", () => {
-    const usage = { input_tokens: -5, output_tokens: "many", cache_read_input_tokens: 1e999 };
+    const usage = { input_tokens: -5, output_tokens: "many", cache_read_input_tokens: null };
     const events = decode([
       sse({ type: "message_start", message: { usage } }),
       sse({ type: "message_stop" }),

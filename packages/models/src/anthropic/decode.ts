@@ -44,7 +44,8 @@ const PLAIN: Readonly<Partial<Record<OpenBlock["kind"], readonly [type: string, 
   text: ["text_delta", "text"],
   thinking: ["thinking_delta", "thinking"],
 };
-const NEEDS_PARSER = /[\\\p{Cc}]/u;
+/** A backslash, or a control character, which is whatever stands before the space. */
+const NEEDS_PARSER = /\\|[^ -\uFFFF]/;
 
 type PlainDelta = { readonly block: OpenBlock | undefined; readonly head: string; readonly type: string };
 const NO_PLAIN: PlainDelta = { block: undefined, head: "", type: "" };
@@ -81,7 +82,8 @@ class Decoder implements MessageDecoder {
    */
   #plainDelta(data: string): boolean {
     const { block, head, type } = this.#plain;
-    if (block === undefined || !data.startsWith(head)) return false;
+    // Comparing a slice is several times as fast as `startsWith`.
+    if (block === undefined || data.slice(0, head.length) !== head) return false;
     const to = data.indexOf('"', head.length);
     if (to === -1 || !isEnd(data, to + 1)) return false;
     const delta = data.slice(head.length, to);

@@ -145,7 +145,7 @@ function checkEnd(group: Group, isLast: boolean, problems: string[]): void {
   const last = group.blocks.at(-1);
   if (group.role !== "assistant" || last === undefined) return;
   const where = `messages.${group.at}`;
-  if (/thinking$/.test(String(last["type"]))) problems.push(`${where}: the final block cannot be thinking`);
+  if (String(last["type"]).endsWith("thinking")) problems.push(`${where}: the final block cannot be thinking`);
   const { text } = last;
   if (isLast && typeof text === "string" && text !== text.trimEnd()) problems.push(`${where}: ends with white space`);
 }

@@ -4,15 +4,14 @@ import { checkAnthropicHistory, type IssuedThinking } from "./check-anthropic-hi
 
 type Wire = { readonly [name: string]: unknown };
 
-const TOP_LEVEL: readonly string[] = [
-  ...["model", "max_tokens", "messages", "system", "tools", "tool_choice", "stream", "thinking", "output_config"],
-  ...["temperature", "top_p", "top_k", "stop_sequences", "metadata", "service_tier", "speed", "inference_geo"],
-  ...["container", "diagnostics", "cache_control", "mcp_servers", "context_management", "compaction", "betas"],
-];
-const TOOL_FIELDS: readonly string[] = [
-  ...["name", "description", "input_schema", "type", "strict", "cache_control"],
-  ...["defer_loading", "eager_input_streaming", "allowed_callers", "input_examples"],
-];
+const TOP_LEVEL: readonly string[] =
+  `model max_tokens messages system tools tool_choice stream thinking output_config temperature top_p top_k stop_sequences
+  metadata service_tier speed inference_geo container diagnostics cache_control mcp_servers context_management compaction`.split(
+    /\s+/,
+  );
+const TOOL_FIELDS: readonly string[] =
+  `name description input_schema type strict cache_control defer_loading eager_input_streaming allowed_callers
+  input_examples`.split(/\s+/);
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,128}$/;
 const MAX_MARKERS = 4;
 
@@ -41,7 +40,7 @@ export function checkAnthropicRequest(
 function checkSystem(system: unknown, problems: string[]): void {
   const blocks = typeof system === "string" ? [{ type: "text", text: system }] : listOf(system);
   for (const block of blocks) {
-    if (block["type"] !== "text" || String(block["text"] ?? "").trim() === "")
+    if (block["type"] !== "text" || typeof block["text"] !== "string" || block["text"].trim() === "")
       problems.push("system: text must not be empty");
   }
 }
@@ -93,7 +92,7 @@ function checkMarkers(request: Wire, problems: string[]): void {
   for (const block of marked) {
     if (objectOf(block["cache_control"])["type"] !== "ephemeral")
       problems.push("cache_control.type: must be ephemeral");
-    if (/thinking$/.test(String(block["type"]))) problems.push("cache_control: not on thinking");
+    if (String(block["type"]).endsWith("thinking")) problems.push("cache_control: not on thinking");
   }
 }
 

@@ -13,7 +13,12 @@ describe("planEdit", () => {
   it("TOOL-26 replaces the one occurrence, or all of them", () => {
     assert.equal(after("a b c", edit("b", "$& $1")), "a $& $1 c");
     assert.equal(after("b a b", edit("b", "xb", true)), "xb a xb");
-    assert.deepEqual(planEdit("1\nx\n3\nx\n", edit("x", "y", true)), { ok: true, text: "1\ny\n3\ny\n", replaced: 2, lines: [2, 4] });
+    assert.deepEqual(planEdit("1\nx\n3\nx\n", edit("x", "y", true)), {
+      ok: true,
+      text: "1\ny\n3\ny\n",
+      replaced: 2,
+      lines: [2, 4],
+    });
   });
 
   it("TOOL-26 refuses what is there several times, overlaps included, and says where", () => {
@@ -28,14 +33,23 @@ describe("planEdit", () => {
 
   it("helps to find what was nearly right", () => {
     const text = "function a() {\n    return 1;\n}\n";
-    assert.match(after(text, edit("function a() {\n  return 1;\n}", "x")), /begins at line 1 differs only in white space/);
-    assert.match(after(text, edit("function a() {\n    return 2;\n}", "x")), /begins at line 1 differs from your line 2 on/);
+    assert.match(
+      after(text, edit("function a() {\n  return 1;\n}", "x")),
+      /begins at line 1 differs only in white space/,
+    );
+    assert.match(
+      after(text, edit("function a() {\n    return 2;\n}", "x")),
+      /begins at line 1 differs from your line 2 on/,
+    );
     assert.match(after(text, edit("nothing like it", "x")), /not in the file\. Read/);
   });
 
   it("TOOL-24 ignores line numbers pasted from read_file, in both texts", () => {
     const text = "one\n  two\nthree\n";
-    assert.equal(after(text, edit("     2\t  two\n     3\tthree", "     2\t  TWO\n     3\tthree")), "one\n  TWO\nthree\n");
+    assert.equal(
+      after(text, edit("     2\t  two\n     3\tthree", "     2\t  TWO\n     3\tthree")),
+      "one\n  TWO\nthree\n",
+    );
     assert.equal(after(text, edit("     2\t  two\n", "  2\n")), "one\n  2\nthree\n");
     assert.equal(after(text, edit("2\t  two", "  TWO")), "one\n  TWO\nthree\n");
   });
@@ -73,8 +87,9 @@ describe("probeEdit", () => {
   });
 
   it("EDGE-01 never says did-not after an edit, nor happened before it", () => {
-    const letters = fc.string({ unit: fc.constantFrom("a", "b", "\n"), maxLength: 8 });
-    const some = fc.string({ unit: fc.constantFrom("a", "b", "\n"), minLength: 1, maxLength: 4 });
+    const unit = fc.constantFrom("a", "b", "\n", "\r\n", "1\t");
+    const letters = fc.string({ unit, maxLength: 8 });
+    const some = fc.string({ unit, minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(letters, some, some, fc.boolean(), (text, from, to, all) => {
         const change = edit(from, to, all);

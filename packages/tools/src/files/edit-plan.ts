@@ -1,7 +1,7 @@
 /** What an edit does to a text: a pure function of both, so that a probe can ask later whether it was done. */
 
 import type { Probe } from "@capstan/core";
-import { lineAt, linesOf, mainLineEnd, placesOf, withLineEnd, withoutMark } from "./file-text.ts";
+import { lineAt, linesOf, mainLineEnd, placesOf, withLineEnd, withoutMark, type LineEnd } from "./file-text.ts";
 
 export type Edit = { readonly oldString: string; readonly newString: string; readonly replaceAll: boolean };
 export type Plan =
@@ -11,47 +11,54 @@ export type Plan =
 /** Pairs of texts an edit may mean, and how far occurrences are looked at. */
 type Pair = { readonly from: string; readonly to: string };
 const MAX_PLACES = 10_000;
-const PROBE_PLACES = 50;
+const PROBE_PLACES = 20;
+const PROBE_CHARACTERS = 20_000_000;
 
 /** Finds the old text as given, with the file's line ends, or without pasted line numbers, in this order. */
 export function planEdit(text: string, edit: Edit): Plan {
   if (edit.oldString === "") return { ok: false, problem: "old_string is empty. To create a file use write_file." };
   if (edit.oldString === edit.newString) return { ok: false, problem: "old_string and new_string are the same." };
-  for (const pair of readings(text, edit)) {
+  for (const pair of readings(edit, mainLineEnd(text))) {
     const places = placesOf(text, pair.from, MAX_PLACES);
     if (places.length === 0) continue;
     if (places.length > 1 && !edit.replaceAll) return { ok: false, problem: notUnique(text, places) };
     const pieces = text.split(pair.from);
     const replaced = pieces.length - 1;
-    return { ok: true, text: pieces.join(pair.to), replaced, lines: places.slice(0, 10).map((at) => lineAt(text, at)) };
+    const after = pieces.join(pair.to);
+    if (after === text) return { ok: false, problem: "The edit changes nothing: line ends stay as the file has them." };
+    return { ok: true, text: after, replaced, lines: places.slice(0, 10).map((at) => lineAt(text, at)) };
   }
   return { ok: false, problem: notFound(text, edit.oldString) };
 }
 
 /**
  * Whether a text is one from before the edit, one from after it, or could be both. Old text that is still there does
- * not prove that nothing happened when the new text contains it.
+ * not prove that nothing happened: the new text may contain it, or make it together with what stands around.
  */
 export function probeEdit(text: string, edit: Edit): Probe {
-  const pairs = readings(text, edit);
-  const pair = pairs.find(({ from }) => text.includes(from));
-  if (pair === undefined) return pairs.some(({ to }) => text.includes(to)) ? "happened" : "unknown";
-  return couldBeAfter(text, pair, edit.replaceAll) ? "unknown" : "did-not";
+  const pairs = readings(edit, mainLineEnd(text));
+  if (pairs.some(({ from }) => text.includes(from))) return couldBeAfter(text, edit) ? "unknown" : "did-not";
+  return pairs.some(({ to }) => text.includes(to)) ? "happened" : "unknown";
 }
 
-function couldBeAfter(text: string, { from, to }: Pair, all: boolean): boolean {
-  if (to === "") return false; // a removal: the old text is there, so it was not removed
-  if (all) return to.includes(from) && !text.replaceAll(to, "\0").includes(from);
-  const places = placesOf(text, to, PROBE_PLACES);
-  if (places.length === PROBE_PLACES) return true;
-  return places.some((at) => {
-    const before = text.slice(0, at) + from + text.slice(at + to.length);
-    return placesOf(before, from, 2).length === 1;
-  });
+/** Undoes the edit at each place, and at all of them, and asks whether doing it again gives this text. */
+function couldBeAfter(text: string, edit: Edit): boolean {
+  for (const { from, to } of [...readings(edit, "\n"), ...readings(edit, "\r\n")]) {
+    if (to === "") continue; // a removal: the old text is there, so it was not removed
+    const places = placesOf(text, to, PROBE_PLACES);
+    if (places.length === PROBE_PLACES || places.length * text.length > PROBE_CHARACTERS) return true;
+    const befores = places.map((at) => text.slice(0, at) + from + text.slice(at + to.length));
+    if (edit.replaceAll && places.length > 1) befores.push(text.split(to).join(from));
+    for (const before of befores) {
+      const plan = planEdit(before, edit);
+      if (plan.ok && plan.text === text) return true;
+    }
+  }
+  return false;
 }
 
-function readings(text: string, { oldString, newString }: Edit): readonly Pair[] {
-  const end = mainLineEnd(text);
+/** What the texts may mean in a file with this line end, in the order of trial. */
+function readings({ oldString, newString }: Edit, end: LineEnd): readonly Pair[] {
   const other = end === "\n" ? "\r\n" : "\n";
   const given = { from: oldString, to: newString };
   const pairs: Pair[] = [];

@@ -30,13 +30,15 @@ export const editTool: Tool = builtIn(
     interruptible: false,
     execute: (call, { workspace }) =>
       answering(async () => {
-        if (!call.new_string.isWellFormed()) return failure("new_string contains half of a character (a lone surrogate).");
+        if (!call.new_string.isWellFormed())
+          return failure("new_string contains half of a character (a lone surrogate).");
         const file = await workspace.read(call.path, { maxBytes: TOOL_LIMITS.fileBytes, exact: true });
         const before = decodeText(file.bytes, call.path);
         const plan = planEdit(before, editOf(call));
         if (!plan.ok) return failure(`${shownPath(call.path)}: ${plan.problem}`);
         const bytes = new TextEncoder().encode(plan.text);
-        if (bytes.length > TOOL_LIMITS.fileBytes) return failure(`The file would have ${count(bytes.length, "byte")}. Nothing was changed.`);
+        if (bytes.length > TOOL_LIMITS.fileBytes)
+          return failure(`The file would have ${count(bytes.length, "byte")}. Nothing was changed.`);
         await workspace.write(call.path, bytes, { expected: file.hash, exact: true });
         const where = plan.lines.length === 1 ? `line ${plan.lines[0]}` : `lines ${plan.lines.join(", ")}`;
         const more = plan.replaced > plan.lines.length ? " and further" : "";

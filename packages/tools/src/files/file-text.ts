@@ -45,7 +45,8 @@ export function withLineEnd(text: string, end: LineEnd): string {
 export function placesOf(text: string, part: string, limit: number): number[] {
   const places: number[] = [];
   if (part === "") return places;
-  for (let at = text.indexOf(part); at !== -1 && places.length < limit; at = text.indexOf(part, at + 1)) places.push(at);
+  for (let at = text.indexOf(part); at !== -1 && places.length < limit; at = text.indexOf(part, at + 1))
+    places.push(at);
   return places;
 }
 

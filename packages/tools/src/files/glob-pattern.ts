@@ -16,17 +16,21 @@ type Segment = { readonly type: "folders" } | { readonly type: "name"; readonly 
 
 /**
  * `*`, `?`, `[a-z]`, `[!a]`, `{a,b}`, `\` and `**` between slashes. A pattern without a slash matches the name in
- * every folder. Paths are relative, with `/`. Returns what is wrong as a string.
+ * every folder, `./name` only at the top. Paths are relative, with `/`. Returns what is wrong as a string.
  */
 export function parseGlob(pattern: string): GlobPattern | string {
-  if (pattern.length > TOOL_LIMITS.globCharacters) return `The pattern is longer than ${TOOL_LIMITS.globCharacters} characters.`;
+  if (pattern.length > TOOL_LIMITS.globCharacters)
+    return `The pattern is longer than ${TOOL_LIMITS.globCharacters} characters.`;
   const plain = pattern.replace(/^(?:\.\/)+/, "");
   if (plain === "") return "The pattern is empty.";
-  if (plain.startsWith("/")) return "The pattern is relative to the folder that is searched: leave out the first slash, or set path.";
+  if (plain.startsWith("/"))
+    return "The pattern is relative to the folder that is searched: leave out the first slash, or set path.";
   if (plain.split("/").includes("..")) return "The pattern cannot leave the folder that is searched: set path.";
   const alternatives = expandBraces(plain);
-  if (alternatives === undefined) return `The braces of the pattern give more than ${TOOL_LIMITS.globAlternatives} alternatives.`;
-  const parsed = alternatives.map((one) => segmentsOf(one));
+  if (alternatives === undefined)
+    return `The braces of the pattern give more than ${TOOL_LIMITS.globAlternatives} alternatives.`;
+  const anchored = plain !== pattern;
+  const parsed = alternatives.map((one) => segmentsOf(one, anchored));
   return { matches: (path) => parsed.some((segments) => matchSegments(segments, path.split("/"))) };
 }
 
@@ -73,11 +77,14 @@ function groupFrom(pattern: string, open: number) {
   return undefined;
 }
 
-function segmentsOf(pattern: string): readonly Segment[] {
+function segmentsOf(pattern: string, anchored: boolean): readonly Segment[] {
   const names = pattern.split("/").filter((name) => name !== "" && name !== ".");
-  const segments = names.map((name): Segment => (name === "**" ? { type: "folders" } : { type: "name", tokens: tokensOf(name) }));
-  if (!pattern.includes("/")) return [{ type: "folders" }, ...segments];
-  return segments;
+  const segments = names.map((name): Segment =>
+    name === "**" ? { type: "folders" } : { type: "name", tokens: tokensOf(name) },
+  );
+  const below: readonly Segment[] = names.at(-1) === "**" ? [{ type: "name", tokens: [{ type: "star" }] }] : []; // `a/**` is not `a`
+  const deep: readonly Segment[] = !anchored && !pattern.includes("/") ? [{ type: "folders" }] : [];
+  return [...deep, ...segments, ...below];
 }
 
 function tokensOf(name: string): readonly Token[] {
@@ -124,7 +131,7 @@ function rangesOf(characters: readonly string[]): (readonly [string, string])[] 
   return ranges;
 }
 
-/** Keeps the set of segments that may come next: one pass over the path. A last `**` needs something below it. */
+/** Keeps the set of segments that may come next: one pass over the path. */
 function matchSegments(segments: readonly Segment[], names: readonly string[]): boolean {
   let open = closure(segments, new Set([0]));
   for (const name of names) {

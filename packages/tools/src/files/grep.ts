@@ -18,7 +18,12 @@ const input = z.object({
   ignoreCase: z.boolean().optional(),
   literal: z.boolean().optional().describe("The pattern is plain text, not a regular expression."),
   context: z.int().min(0).max(20).optional().describe("Lines to show before and after each match."),
-  limit: z.int().min(1).max(TOOL_LIMITS.grepMaxLines).optional().describe(`Lines of the result; default ${TOOL_LIMITS.grepLines}.`),
+  limit: z
+    .int()
+    .min(1)
+    .max(TOOL_LIMITS.grepMaxLines)
+    .optional()
+    .describe(`Lines of the result; default ${TOOL_LIMITS.grepLines}.`),
 });
 type Input = z.infer<typeof input>;
 
@@ -35,10 +40,13 @@ export const grepTool: Tool = builtIn(
     rerun: "safe",
     execute: (call, { workspace, signal }) =>
       answering(async () => {
-        if (!call.pattern.isWellFormed() || call.pattern.includes("\0")) return failure("The pattern contains a character that cannot be searched for.");
+        if (!call.pattern.isWellFormed() || call.pattern.includes("\0"))
+          return failure("The pattern contains a character that cannot be searched for.");
         const folder = await searchFolder(workspace, call.path ?? ".");
         if (folder.file !== undefined && folder.size > TOOL_LIMITS.grepFileBytes) {
-          return failure(`The file has ${count(folder.size, "byte")}; at most ${count(TOOL_LIMITS.grepFileBytes, "byte")} are searched. Use a shell command.`);
+          return failure(
+            `The file has ${count(folder.size, "byte")}; at most ${count(TOOL_LIMITS.grepFileBytes, "byte")} are searched. Use a shell command.`,
+          );
         }
         const rows = rowsOf(folder, call.limit ?? TOOL_LIMITS.grepLines);
         const end = await search(workspace, {

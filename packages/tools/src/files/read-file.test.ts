@@ -35,7 +35,10 @@ describe("read_file", () => {
     fixture.write("one", "x\n");
     assert.equal(await fixture.say(read, { path: "empty" }), "empty is empty.");
     assert.equal(await fixture.say(read, { path: "mark" }), "mark is empty.");
-    assert.equal(await fixture.say(read, { path: "one", offset: 2 }), "ERROR one has 1 line: offset 2 is beyond its end.");
+    assert.equal(
+      await fixture.say(read, { path: "one", offset: 2 }),
+      "ERROR one has 1 line: offset 2 is beyond its end.",
+    );
   });
 
   it("TOOL-23 shows at most readLines lines", async () => {
@@ -84,7 +87,8 @@ describe("read_file", () => {
     for (const path of ["nul", "nuls", "utf16"]) {
       assert.equal(await fixture.say(read, { path }), `ERROR ${path} is a binary file: it contains NUL bytes.`);
     }
-    for (const path of ["latin1", "surrogate"]) assert.match(await fixture.say(read, { path }), /^ERROR .* is not UTF-8 text/);
+    for (const path of ["latin1", "surrogate"])
+      assert.match(await fixture.say(read, { path }), /^ERROR .* is not UTF-8 text/);
   });
 
   it("TOOL-36 refuses a huge file with advice", async () => {

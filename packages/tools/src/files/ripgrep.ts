@@ -23,12 +23,23 @@ export type SearchEnd = {
 };
 
 /** Git's own folder is never searched, hidden files are. */
-const ALWAYS = ["--no-config", "--no-follow", "--hidden", "--no-require-git", "--no-ignore-global", "--no-messages", "--color=never"];
+const ALWAYS = [
+  "--no-config",
+  "--no-follow",
+  "--hidden",
+  "--no-require-git",
+  "--no-ignore-global",
+  "--no-messages",
+  "--color=never",
+];
 export const NOT_GIT = "--glob=!.git";
 /** Longest record that is waited for; a longer one is dropped. */
 const MAX_RECORD = 1_048_576;
 
-export async function search(workspace: Workspace, { folder, arguments: given, signal, onRecord, separator }: Search): Promise<SearchEnd> {
+export async function search(
+  workspace: Workspace,
+  { folder, arguments: given, signal, onRecord, separator }: Search,
+): Promise<SearchEnd> {
   const stop = new AbortController();
   let rest = "";
   const outcome = await workspace.run([await ripgrepPath(), ...ALWAYS, ...given], {
@@ -62,6 +73,8 @@ async function ripgrepPath(): Promise<string> {
     const { rgPath } = await import("@vscode/ripgrep");
     return rgPath;
   } catch (cause) {
-    throw new CapstanError("process-failed", `ripgrep is not installed for this platform: ${messageOf(cause)}`, { cause });
+    throw new CapstanError("process-failed", `ripgrep is not installed for this platform: ${messageOf(cause)}`, {
+      cause,
+    });
   }
 }

@@ -22,8 +22,12 @@ afterEach(async () => {
 
 const matches = (pattern: string, path: string): boolean => {
   const glob = parseGlob(pattern);
-  assert.ok(typeof glob !== "string", String(glob));
+  assert.ok(typeof glob !== "string");
   return glob.matches(path);
+};
+const problemOf = (pattern: string): string => {
+  const glob = parseGlob(pattern);
+  return typeof glob === "string" ? glob : "";
 };
 
 describe("parseGlob", () => {
@@ -75,25 +79,29 @@ describe("parseGlob", () => {
     matches(`${"**/".repeat(300)}x`, "a/".repeat(2_000));
     matches("{*a,*aa}".repeat(8), "a".repeat(4_000));
     assert.ok(systemClock.monotonic() - started < 3_000);
-    assert.match(String(parseGlob("{a,b}".repeat(9))), /more than 256/);
-    assert.match(String(parseGlob("{".repeat(500) + ",".repeat(499))), /object|characters/);
-    assert.match(String(parseGlob("x".repeat(TOOL_LIMITS.globCharacters + 1))), /longer than 1000/);
+    assert.match(problemOf("{a,b}".repeat(9)), /more than 256/);
+    matches("{".repeat(500) + ",".repeat(499), "a");
+    assert.match(problemOf("x".repeat(TOOL_LIMITS.globCharacters + 1)), /longer than 1000/);
   });
 
   it("refuses patterns that cannot match, with what to do", () => {
-    assert.match(String(parseGlob("")), /empty/);
-    assert.match(String(parseGlob("/etc/*")), /leave out the first slash/);
-    assert.match(String(parseGlob("a/../../*")), /set path/);
+    assert.match(problemOf(""), /empty/);
+    assert.match(problemOf("/etc/*"), /leave out the first slash/);
+    assert.match(problemOf("a/../../*"), /set path/);
   });
 });
 
 describe("glob", () => {
   it("TOOL-27 finds files by path order, hidden ones too, without .git, ignored files and links", async () => {
-    for (const name of ["b.ts", "a/z.ts", "a/.hidden.ts", ".git/x.ts", "build/y.ts", "-rf.ts", "two\nlines.ts"]) fixture.write(name, "");
+    for (const name of ["b.ts", "a/z.ts", "a/.hidden.ts", ".git/x.ts", "build/y.ts", "-rf.ts", "two\nlines.ts"])
+      fixture.write(name, "");
     fixture.write(".gitignore", "build/\n");
     symlinkSync("../work-evil", join(fixture.root, "out"));
     symlinkSync("b.ts", join(fixture.root, "link.ts"));
-    assert.equal(await fixture.say(globTool, { pattern: "**/*.ts" }), '-rf.ts\na/.hidden.ts\na/z.ts\nb.ts\n"two\\nlines.ts"');
+    assert.equal(
+      await fixture.say(globTool, { pattern: "**/*.ts" }),
+      '-rf.ts\na/.hidden.ts\na/z.ts\nb.ts\n"two\\nlines.ts"',
+    );
     assert.equal(await fixture.say(globTool, { pattern: "*.ts", path: "a" }), "a/.hidden.ts\na/z.ts");
     assert.equal(await fixture.say(globTool, { pattern: "*.txt" }), "No file matches.");
   });
@@ -106,14 +114,20 @@ describe("glob", () => {
     }
     mkdirSync(join(fixture.root, "real"));
     symlinkSync("real", join(fixture.root, "alias"));
-    assert.match(await fixture.say(globTool, { pattern: "*", path: "alias" }), /^ERROR "alias" is another name of "real"/);
+    assert.match(
+      await fixture.say(globTool, { pattern: "*", path: "alias" }),
+      /^ERROR "alias" is another name of "real"/,
+    );
   });
 
   it("shows at most globFiles", async () => {
     for (let index = 0; index <= TOOL_LIMITS.globFiles; index += 1) fixture.write(`f/${index}`, "");
     const output = await fixture.call(globTool, { pattern: "*" });
     const text = output.content[0]?.type === "text" ? output.content[0].text.split("\n") : [];
-    assert.deepEqual([text.length, text.at(-1), output.truncated], [1_001, "(only the first 1000 are shown; use a narrower pattern or path)", true]);
+    assert.deepEqual(
+      [text.length, text.at(-1), output.truncated],
+      [1_001, "(only the first 1000 are shown; use a narrower pattern or path)", true],
+    );
   });
 
   it("LOOP-11 throws the reason when it is aborted", async () => {
@@ -128,14 +142,23 @@ describe("grep", () => {
   it("TOOL-27 shows lines, files or counts", async () => {
     fixture.write("a.ts", "one\nneedle 1\ntwo\n");
     fixture.write("b/c.md", "needle 2\r\nneedle 3\n");
-    assert.equal(await fixture.say(grepTool, { pattern: "needle \\d" }), "a.ts:2:needle 1\nb/c.md:1:needle 2\nb/c.md:2:needle 3");
+    assert.equal(
+      await fixture.say(grepTool, { pattern: "needle \\d" }),
+      "a.ts:2:needle 1\nb/c.md:1:needle 2\nb/c.md:2:needle 3",
+    );
     assert.equal(await fixture.say(grepTool, { pattern: "needle", output: "files" }), "a.ts\nb/c.md");
     assert.equal(await fixture.say(grepTool, { pattern: "needle", output: "count" }), "a.ts:1\nb/c.md:2");
     assert.equal(await fixture.say(grepTool, { pattern: "needle", path: "b" }), "b/c.md:1:needle 2\nb/c.md:2:needle 3");
-    assert.equal(await fixture.say(grepTool, { pattern: "needle", path: "b/c.md", limit: 1 }), "b/c.md:1:needle 2\n(there are more; use a narrower pattern, path or glob, or a higher limit)");
+    assert.equal(
+      await fixture.say(grepTool, { pattern: "needle", path: "b/c.md", limit: 1 }),
+      "b/c.md:1:needle 2\n(there are more; use a narrower pattern, path or glob, or a higher limit)",
+    );
     assert.equal(await fixture.say(grepTool, { pattern: "needle", glob: "*.ts" }), "a.ts:2:needle 1");
     assert.equal(await fixture.say(grepTool, { pattern: "needle", glob: "!*.ts", output: "files" }), "b/c.md");
-    assert.equal(await fixture.say(grepTool, { pattern: "needle", path: "a.ts", context: 1 }), "a.ts-1-one\na.ts:2:needle 1\na.ts-3-two");
+    assert.equal(
+      await fixture.say(grepTool, { pattern: "needle", path: "a.ts", context: 1 }),
+      "a.ts-1-one\na.ts:2:needle 1\na.ts-3-two",
+    );
     assert.equal(await fixture.say(grepTool, { pattern: "NEEDLE 1", ignoreCase: true }), "a.ts:2:needle 1");
     assert.equal(await fixture.say(grepTool, { pattern: "needle \\d", literal: true }), "No line matches.");
   });
@@ -148,7 +171,10 @@ describe("grep", () => {
     symlinkSync("/etc", join(fixture.root, "etc"));
     execFileSync("mkfifo", [join(fixture.root, "pipe")]);
     assert.equal(await fixture.say(grepTool, { pattern: "needle|secret|root:" }), '.hidden:1:needle\n"a\\nb":1:needle');
-    assert.equal(await fixture.say(grepTool, { pattern: "needle", output: "files", glob: "*" }), '.hidden\n"a\\nb"\nbuild/x');
+    assert.equal(
+      await fixture.say(grepTool, { pattern: "needle", output: "files", glob: "*" }),
+      '.hidden\n"a\\nb"\nbuild/x',
+    );
     assert.equal(await fixture.say(grepTool, { pattern: "needle", path: "a\nb" }), '"a\\nb":1:needle');
   });
 
@@ -159,7 +185,16 @@ describe("grep", () => {
     fixture.write(".ripgreprc", "--pre=./pre.sh\n");
     const program = join(fixture.root, "pre.sh");
     execFileSync("chmod", ["+x", program]);
-    for (const pattern of [`--pre=${program}`, "-f/etc/passwd", "--files", "-", "--", "-e", "--hostname-bin=x", "-uuu"]) {
+    for (const pattern of [
+      `--pre=${program}`,
+      "-f/etc/passwd",
+      "--files",
+      "-",
+      "--",
+      "-e",
+      "--hostname-bin=x",
+      "-uuu",
+    ]) {
       assert.doesNotMatch(await fixture.say(grepTool, { pattern, literal: true }), /ERROR|root:/, pattern);
       assert.doesNotMatch(await fixture.say(grepTool, { pattern: "needle", glob: pattern }), /root:/, pattern);
       await fixture.say(grepTool, { pattern: "needle", path: pattern });
@@ -183,23 +218,37 @@ describe("grep", () => {
     const many = await fixture.call(grepTool, { pattern: "needle" });
     assert.equal(many.truncated, true);
     assert.equal((await fixture.say(grepTool, { pattern: "needle" })).split("\n").length, TOOL_LIMITS.grepLines + 1);
-    assert.equal((await fixture.say(grepTool, { pattern: "needle", limit: TOOL_LIMITS.grepMaxLines })).split("\n").length, 2_001);
+    assert.equal(
+      (await fixture.say(grepTool, { pattern: "needle", limit: TOOL_LIMITS.grepMaxLines })).split("\n").length,
+      2_001,
+    );
     await assert.rejects(fixture.call(grepTool, { pattern: "x", limit: TOOL_LIMITS.grepMaxLines + 1 }), /limit/);
     fixture.write("wide", `needle ${"x".repeat(5_000_000)}`);
-    assert.ok((await fixture.say(grepTool, { pattern: "needle", path: "wide" })).length < TOOL_LIMITS.grepLineCharacters + 200);
+    assert.ok(
+      (await fixture.say(grepTool, { pattern: "needle", path: "wide" })).length < TOOL_LIMITS.grepLineCharacters + 200,
+    );
     fixture.write("wide", `needle ${"ü".repeat(1_000)}\n`.repeat(1_000));
-    assert.ok((await fixture.say(grepTool, { pattern: "needle", path: "wide", limit: 2_000 })).length < TOOL_LIMITS.grepCharacters + 200);
+    assert.ok(
+      (await fixture.say(grepTool, { pattern: "needle", path: "wide", limit: 2_000 })).length <
+        TOOL_LIMITS.grepCharacters + 200,
+    );
   });
 
   it("TOOL-36 says that a file is too large to be searched", async () => {
     fixture.write("huge", "needle\n");
     truncateSync(join(fixture.root, "huge"), TOOL_LIMITS.grepFileBytes + 1);
-    assert.match(await fixture.say(grepTool, { pattern: "needle", path: "huge" }), /^ERROR The file has 10,485,761 bytes/);
+    assert.match(
+      await fixture.say(grepTool, { pattern: "needle", path: "huge" }),
+      /^ERROR The file has 10,485,761 bytes/,
+    );
     assert.equal(await fixture.say(grepTool, { pattern: "needle" }), "No line matches.");
   });
 
   it("declares what it touches", () => {
-    assert.deepEqual([grepTool.kind, grepTool.rerun, globTool.kind, globTool.rerun], ["search", "safe", "search", "safe"]);
+    assert.deepEqual(
+      [grepTool.kind, grepTool.rerun, globTool.kind, globTool.rerun],
+      ["search", "safe", "search", "safe"],
+    );
     assert.deepEqual(grepTool.needs({ pattern: "x" } as never), [{ type: "read", path: "." }]);
     assert.deepEqual(globTool.needs({ pattern: "x", path: "a/../b" } as never), [{ type: "read", path: "b" }]);
   });

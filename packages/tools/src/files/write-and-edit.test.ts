@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Probe, Tool, Workspace } from "@capstan/core";
+import type { Tool, Workspace } from "@capstan/core";
 import { afterEach, beforeEach, describe, it } from "vitest";
 import { temporaryWorkspace, type TemporaryWorkspace } from "../temporary-workspace.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
@@ -14,7 +14,7 @@ beforeEach(async () => {
   fixture = await temporaryWorkspace();
 });
 afterEach(() => fixture.close());
-const probe = async (tool: Tool, input: unknown): Promise<Probe | undefined> => tool.probe?.(input as never, fixture.context());
+const probe = async (tool: Tool, input: unknown) => tool.probe?.(input as never, fixture.context());
 
 describe("write_file", () => {
   it("TOOL-26 creates, replaces, and leaves equal content alone", async () => {
@@ -28,7 +28,10 @@ describe("write_file", () => {
       { type: "text", text: "Replaced a/b.txt (1 line, 1 byte)." },
       { type: "diff", path: "a/b.txt", before: "one\ntwo\n", after: "x" },
     ]);
-    assert.equal(await fixture.say(writeFileTool, { path: "a/b.txt", content: "x" }), "a/b.txt has this content already. Nothing was written.");
+    assert.equal(
+      await fixture.say(writeFileTool, { path: "a/b.txt", content: "x" }),
+      "a/b.txt has this content already. Nothing was written.",
+    );
     assert.equal(fixture.contentOf("a/b.txt"), "x");
     assert.deepEqual(readdirSync(join(fixture.root, "a")), ["b.txt"]);
   });
@@ -37,7 +40,19 @@ describe("write_file", () => {
     symlinkSync("../work-evil", join(fixture.root, "out"));
     symlinkSync("../work-evil/new", join(fixture.root, "dangling"));
     fixture.write("folder/x", "");
-    for (const path of ["../work-evil/x", "out/x", "out/deep/x", "dangling", "/dev/null", "folder", "folder/", ".", "", "a\0b", "\ud800"]) {
+    for (const path of [
+      "../work-evil/x",
+      "out/x",
+      "out/deep/x",
+      "dangling",
+      "/dev/null",
+      "folder",
+      "folder/",
+      ".",
+      "",
+      "a\0b",
+      "\ud800",
+    ]) {
       assert.match(await fixture.say(writeFileTool, { path, content: "x" }), /^ERROR /, JSON.stringify(path));
     }
     assert.deepEqual(readdirSync(join(fixture.folder, "work-evil")), ["secret.txt"]);
@@ -53,7 +68,10 @@ describe("write_file", () => {
 
   it("refuses broken characters and content over fileBytes", async () => {
     assert.match(await fixture.say(writeFileTool, { path: "a", content: "\ud83d" }), /^ERROR .*half of a character/);
-    assert.match(await fixture.say(writeFileTool, { path: "a", content: "x".repeat(TOOL_LIMITS.fileBytes + 1) }), /^ERROR .*at most 10,485,760/);
+    assert.match(
+      await fixture.say(writeFileTool, { path: "a", content: "x".repeat(TOOL_LIMITS.fileBytes + 1) }),
+      /^ERROR .*at most 10,485,760/,
+    );
     assert.deepEqual(readdirSync(fixture.root), []);
   });
 
@@ -78,7 +96,11 @@ describe("write_file", () => {
 describe("edit", () => {
   it("TOOL-26 replaces and shows the change", async () => {
     fixture.write("a.txt", "\uFEFFone\r\ntwo\r\n");
-    const output = await fixture.call(editTool, { path: "a.txt", old_string: "     1\tone\n     2\ttwo", new_string: "     1\t1\n     2\t2" });
+    const output = await fixture.call(editTool, {
+      path: "a.txt",
+      old_string: "     1\tone\n     2\ttwo",
+      new_string: "     1\t1\n     2\t2",
+    });
     assert.deepEqual(output.content, [
       { type: "text", text: "Edited a.txt: 1 replacement at line 1." },
       { type: "diff", path: "a.txt", before: "\uFEFFone\r\ntwo\r\n", after: "\uFEFF1\r\n2\r\n" },
@@ -122,7 +144,10 @@ describe("edit", () => {
     if (editTool.body.type !== "execute") return;
     const input = { path: "a.txt", old_string: "one", new_string: "1" };
     const output = await editTool.body.execute(input as never, { ...fixture.context(), workspace: slow });
-    assert.deepEqual(output, { content: [{ type: "text", text: '"a.txt" has changed since it was read. Read it again.' }], isError: true });
+    assert.deepEqual(output, {
+      content: [{ type: "text", text: '"a.txt" has changed since it was read. Read it again.' }],
+      isError: true,
+    });
     assert.equal(fixture.contentOf("a.txt"), "one\nby the user\n");
   });
 

@@ -1,6 +1,16 @@
 /** The tool `write_file`: creates a file or replaces it whole. */
 
-import { builtIn, CapstanError, sha256, text, tool, type FileContent, type Probe, type Tool, type Workspace } from "@capstan/core";
+import {
+  builtIn,
+  CapstanError,
+  sha256,
+  text,
+  tool,
+  type FileContent,
+  type Probe,
+  type Tool,
+  type Workspace,
+} from "@capstan/core";
 import { z } from "zod";
 import { answering, count, failure, neededPath, shownPath } from "../tool-answer.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";

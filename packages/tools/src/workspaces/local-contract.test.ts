@@ -4,9 +4,11 @@ import { temporaryWorkspace } from "../temporary-workspace.ts";
 import { portableDescriptors, procDescriptors } from "./open-inside.ts";
 
 describe.runIf(process.platform === "linux")("localWorkspace over /proc (PERM-18)", () => {
-  for (const { name, run } of workspaceContract(() => temporaryWorkspace({ descriptors: procDescriptors }))) it(name, run);
+  for (const { name, run } of workspaceContract(() => temporaryWorkspace({ descriptors: procDescriptors })))
+    it(name, run);
 });
 
 describe("localWorkspace over real paths (PERM-18)", () => {
-  for (const { name, run } of workspaceContract(() => temporaryWorkspace({ descriptors: portableDescriptors }))) it(name, run);
+  for (const { name, run } of workspaceContract(() => temporaryWorkspace({ descriptors: portableDescriptors })))
+    it(name, run);
 });

@@ -1,7 +1,19 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, linkSync, mkdirSync, openSync, closeSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync } from "node:fs";
+import {
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  closeSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+} from "node:fs";
 import { join } from "node:path";
 import { CapstanError } from "@capstan/core";
 import { afterEach, beforeEach, describe, it } from "vitest";
@@ -29,7 +41,12 @@ describe("localWorkspace", () => {
   it("says that its root is gone, not that a file is missing", async () => {
     rmSync(fixture.root, { recursive: true });
     const { workspace } = fixture;
-    for (const work of [() => workspace.stat("x"), () => workspace.read("x"), () => workspace.list("."), () => workspace.write("x", bytes("x"))]) {
+    for (const work of [
+      () => workspace.stat("x"),
+      () => workspace.read("x"),
+      () => workspace.list("."),
+      () => workspace.write("x", bytes("x")),
+    ]) {
       await assert.rejects(work, hasCode("workspace-missing"));
     }
     assert.deepEqual(readdirSync(fixture.folder), ["work-evil"]);
@@ -50,7 +67,12 @@ describe("localWorkspace", () => {
   it.runIf(process.platform === "linux")("does not hand out this process's own descriptors (PERM-18)", async () => {
     const descriptor = openSync(join(fixture.folder, "work-evil/secret.txt"), "r");
     try {
-      for (const path of [`/proc/self/fd/${descriptor}`, `/proc/${process.pid}/fd/${descriptor}`, `/dev/fd/${descriptor}`, "/proc/self/cwd/package.json"]) {
+      for (const path of [
+        `/proc/self/fd/${descriptor}`,
+        `/proc/${process.pid}/fd/${descriptor}`,
+        `/dev/fd/${descriptor}`,
+        "/proc/self/cwd/package.json",
+      ]) {
         await assert.rejects(fixture.workspace.read(path), hasCode("path-outside"));
         await assert.rejects(fixture.workspace.write(path, bytes("x")), hasCode("path-outside"));
       }
@@ -65,7 +87,10 @@ describe("localWorkspace", () => {
     await assert.rejects(fixture.workspace.read("huge"), hasCode("file-too-large"));
     const start = await fixture.workspace.read("huge", { maxBytes: 10, truncate: true });
     assert.deepEqual([start.bytes.length, start.size], [10, 40_000_000_000]);
-    await assert.rejects(fixture.workspace.write("huge", bytes("x"), { expected: start.hash }), hasCode("file-changed"));
+    await assert.rejects(
+      fixture.workspace.write("huge", bytes("x"), { expected: start.hash }),
+      hasCode("file-changed"),
+    );
   });
 
   it("reads at most workspaceReadBytes unless told otherwise", async () => {
@@ -129,7 +154,9 @@ describe("localWorkspace", () => {
 
   it("lets one of many writers that expect the file to be missing win", async () => {
     const results = await Promise.allSettled(
-      Array.from({ length: 10 }, (_, index) => fixture.workspace.write("new", bytes(String(index)), { expected: null })),
+      Array.from({ length: 10 }, (_, index) =>
+        fixture.workspace.write("new", bytes(String(index)), { expected: null }),
+      ),
     );
     assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
     assert.deepEqual(readdirSync(fixture.root), ["new"]);
@@ -147,7 +174,12 @@ describe("localWorkspace", () => {
           fixture.workspace.stat(path),
           fixture.workspace.list(path),
           fixture.workspace.write(path, bytes("x"), { expected: "0" }),
-          fixture.workspace.run(["/none"], { cwd: path, timeoutMs: 1_000, maxOutputBytes: 10, signal: new AbortController().signal }),
+          fixture.workspace.run(["/none"], {
+            cwd: path,
+            timeoutMs: 1_000,
+            maxOutputBytes: 10,
+            signal: new AbortController().signal,
+          }),
         ]);
       }
     };
@@ -183,7 +215,10 @@ describe("localWorkspace against a process that swaps names for links (PERM-18, 
     fixture.write("real/secret.txt", "inside");
     fixture.write("f", "inside");
     symlinkSync("real", join(fixture.root, "d"));
-    const swapper = spawn(process.execPath, ["-e", SWAPPER], { cwd: fixture.root, stdio: ["ignore", "pipe", "inherit"] });
+    const swapper = spawn(process.execPath, ["-e", SWAPPER], {
+      cwd: fixture.root,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     try {
       await once(swapper.stdout, "data");
       const seen = await raced(4_000);

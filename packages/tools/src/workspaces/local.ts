@@ -4,9 +4,25 @@ import { constants } from "node:fs";
 import { lstat, open, opendir, realpath, stat, type FileHandle } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { CapstanError, sha256, systemClock } from "@capstan/core";
-import type { Clock, FileContent, FileInfo, ReadOptions, RunOptions, RunOutcome, Workspace, WriteOptions } from "@capstan/core";
+import type {
+  Clock,
+  FileContent,
+  FileInfo,
+  ReadOptions,
+  RunOptions,
+  RunOutcome,
+  Workspace,
+  WriteOptions,
+} from "@capstan/core";
 import { TOOL_LIMITS } from "../tool-limits.ts";
-import { openAbsolute, openInside, platformDescriptors, sameObject, type Descriptors, type Opened } from "./open-inside.ts";
+import {
+  openAbsolute,
+  openInside,
+  platformDescriptors,
+  sameObject,
+  type Descriptors,
+  type Opened,
+} from "./open-inside.ts";
 import { isInside, nameIn, outside, quote, resolveIn, special, systemCode, toPathError, type Root } from "./paths.ts";
 import { replaceFile } from "./replace-file.ts";
 import { runProcess } from "./run-process.ts";
@@ -84,7 +100,10 @@ class LocalWorkspace implements Workspace {
     return this.#infoOf(await replaceFile(this.#descriptors, this.#root, path, bytes, options));
   }
 
-  async list(path: string, options: { readonly exact?: boolean; readonly signal?: AbortSignal } = {}): Promise<readonly FileInfo[]> {
+  async list(
+    path: string,
+    options: { readonly exact?: boolean; readonly signal?: AbortSignal } = {},
+  ): Promise<readonly FileInfo[]> {
     this.#checkOpen();
     options.signal?.throwIfAborted();
     const folder = await openInside(this.#descriptors, this.#root, path, options);
@@ -113,7 +132,8 @@ class LocalWorkspace implements Workspace {
     this.#running.add(running);
     try {
       const outcome = await running;
-      if (outcome.killedBy === "abort" && !options.signal.aborted) throw new CapstanError("aborted", "The workspace was closed");
+      if (outcome.killedBy === "abort" && !options.signal.aborted)
+        throw new CapstanError("aborted", "The workspace was closed");
       return outcome;
     } finally {
       this.#running.delete(running);
@@ -167,7 +187,8 @@ class LocalWorkspace implements Workspace {
 }
 
 async function readBytes(opened: Opened, shown: string, maxBytes: number, options: ReadOptions): Promise<Uint8Array> {
-  if (opened.info.size > BigInt(maxBytes) && options.truncate !== true) throw tooLarge(shown, Number(opened.info.size), maxBytes);
+  if (opened.info.size > BigInt(maxBytes) && options.truncate !== true)
+    throw tooLarge(shown, Number(opened.info.size), maxBytes);
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
   const file = await open(opened.at(), flags);
   try {
@@ -181,7 +202,7 @@ async function readBytes(opened: Opened, shown: string, maxBytes: number, option
 /** A file may grow while it is read: the bound is kept on what was read, not on the size it had. */
 async function readUpTo(file: FileHandle, shown: string, maxBytes: number, options: ReadOptions): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
-  for (let total = 0; ; ) {
+  for (let total = 0; ;) {
     options.signal?.throwIfAborted();
     const { size } = await file.stat();
     const chunk = Buffer.allocUnsafe(Math.min(Math.max(size - total, 0) + 1, maxBytes - total + 1, 4 * 1024 * 1024));

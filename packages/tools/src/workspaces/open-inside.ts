@@ -7,7 +7,18 @@ import { constants, existsSync, type BigIntStats } from "node:fs";
 import { lstat, open, readlink, realpath, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { CapstanError } from "@capstan/core";
-import { checkName, isInside, nameIn, outside, quote, resolveIn, special, systemCode, toPathError, type Root } from "./paths.ts";
+import {
+  checkName,
+  isInside,
+  nameIn,
+  outside,
+  quote,
+  resolveIn,
+  special,
+  systemCode,
+  toPathError,
+  type Root,
+} from "./paths.ts";
 
 /** How a platform pins an object and says where it is. */
 export type Descriptors = {
@@ -90,7 +101,12 @@ export async function openInside(
 }
 
 /** Opens an absolute path a model named: what lies outside is answered alike whether something is there or not. */
-export async function openNamed(descriptors: Descriptors, root: Root, absolute: string, shown: string): Promise<Opened> {
+export async function openNamed(
+  descriptors: Descriptors,
+  root: Root,
+  absolute: string,
+  shown: string,
+): Promise<Opened> {
   try {
     return await openAbsolute(descriptors, root, absolute, shown);
   } catch (error) {
@@ -148,7 +164,9 @@ async function explain(error: unknown, root: Root, shown: string): Promise<unkno
     try {
       await lstat(root.path);
     } catch {
-      return new CapstanError("workspace-missing", `The workspace folder ${quote(root.path)} is gone`, { cause: error });
+      return new CapstanError("workspace-missing", `The workspace folder ${quote(root.path)} is gone`, {
+        cause: error,
+      });
     }
   }
   return toPathError(error, shown);

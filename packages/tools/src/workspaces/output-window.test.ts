@@ -25,14 +25,19 @@ describe("outputWindow", () => {
 
   it("G12 keeps start and end within its bound, whole characters, and counts what is missing", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "grapheme", minLength: 100, maxLength: 300 }), fc.integer({ min: 8, max: 90 }), (text, limit) => {
-        const window = outputWindow(limit);
-        for (let at = 0; at < bytes(text).length; at += 7) window.push(bytes(text).subarray(at, at + 7));
-        const [, start = "", lost = "", end = ""] = /^([^]*)\n\[\.\.\. ([\d,]+) bytes left out \.\.\.\]\n([^]*)$/.exec(window.text()) ?? [];
-        assert.ok(text.startsWith(start) && text.endsWith(end));
-        assert.equal(bytes(start).length + bytes(end).length + Number(lost.replaceAll(",", "")), bytes(text).length);
-        assert.ok(bytes(start).length + bytes(end).length <= limit);
-      }),
+      fc.property(
+        fc.string({ unit: "grapheme", minLength: 100, maxLength: 300 }),
+        fc.integer({ min: 8, max: 90 }),
+        (text, limit) => {
+          const window = outputWindow(limit);
+          for (let at = 0; at < bytes(text).length; at += 7) window.push(bytes(text).subarray(at, at + 7));
+          const [, start = "", lost = "", end = ""] =
+            /^([^]*)\n\[\.\.\. ([\d,]+) bytes left out \.\.\.\]\n([^]*)$/.exec(window.text()) ?? [];
+          assert.ok(text.startsWith(start) && text.endsWith(end));
+          assert.equal(bytes(start).length + bytes(end).length + Number(lost.replaceAll(",", "")), bytes(text).length);
+          assert.ok(bytes(start).length + bytes(end).length <= limit);
+        },
+      ),
     );
   });
 
@@ -44,7 +49,10 @@ describe("outputWindow", () => {
 
   it("keeps nothing when it may keep nothing", () => {
     const window = outputWindow(0);
-    assert.deepEqual([window.push(bytes("abc")), window.text(), window.truncated], ["abc", "\n[... 3 bytes left out ...]\n", true]);
+    assert.deepEqual(
+      [window.push(bytes("abc")), window.text(), window.truncated],
+      ["abc", "\n[... 3 bytes left out ...]\n", true],
+    );
   });
 });
 
@@ -57,7 +65,8 @@ describe("textWindow", () => {
         const all = chunks.join("");
         assert.equal(window.truncated, all.length > limit);
         if (!window.truncated) return assert.equal(window.text(), all);
-        const [, start = "", lost = "", end = ""] = /^([^]*)\n\[\.\.\. ([\d,]+) characters left out \.\.\.\]\n([^]*)$/.exec(window.text()) ?? [];
+        const [, start = "", lost = "", end = ""] =
+          /^([^]*)\n\[\.\.\. ([\d,]+) characters left out \.\.\.\]\n([^]*)$/.exec(window.text()) ?? [];
         assert.ok(all.startsWith(start) && all.endsWith(end) && window.text().isWellFormed());
         assert.equal(start.length + end.length + Number(lost.replaceAll(",", "")), all.length);
       }),

@@ -82,7 +82,9 @@ export function toPathError(error: unknown, path: string): unknown {
     case "ELOOP":
       return special(path, "a chain of too many symbolic links");
     case "ENAMETOOLONG":
-      return new CapstanError("path-invalid", `${quote(path)} has a name that is too long for a file`, { cause: error });
+      return new CapstanError("path-invalid", `${quote(path)} has a name that is too long for a file`, {
+        cause: error,
+      });
     case "EACCES":
     case "EPERM":
     case "EROFS":

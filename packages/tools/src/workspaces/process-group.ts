@@ -23,7 +23,9 @@ export function findProcesses(mark: RunMark): readonly Found[] {
   const since = Number(mark.since ?? 0);
   return withChildren((row) => {
     if (Number(row.start) < since) return false;
-    return row.group === mark.group || row.session === mark.group || tagsOf(row.pid).some((tags) => tags.includes(mark.tag));
+    return (
+      row.group === mark.group || row.session === mark.group || tagsOf(row.pid).some((tags) => tags.includes(mark.tag))
+    );
   });
 }
 
@@ -72,7 +74,7 @@ export function endLeftovers(clock: Clock): Promise<number> {
 function withChildren(isMember: (row: Row) => boolean): readonly Found[] {
   const rows = processes();
   const members = new Set(rows.filter((row) => isMember(row)).map((row) => row.pid));
-  for (let grown = members.size > 0; grown; ) {
+  for (let grown = members.size > 0; grown;) {
     grown = false;
     for (const { pid, parent } of rows) {
       if (members.has(parent) && !members.has(pid)) grown = members.add(pid) !== undefined;
@@ -101,7 +103,9 @@ function processes(): readonly Row[] {
 function tagsOf(pid: number): readonly string[] {
   const tags: string[] = [];
   try {
-    const entry = readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").find((line) => line.startsWith(`${TAG_VARIABLE}=`));
+    const entry = readFileSync(`/proc/${pid}/environ`, "latin1")
+      .split("\0")
+      .find((line) => line.startsWith(`${TAG_VARIABLE}=`));
     if (entry !== undefined) tags.push(entry.slice(TAG_VARIABLE.length + 1));
   } catch {
     // another user's process, or it has ended

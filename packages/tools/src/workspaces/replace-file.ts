@@ -11,7 +11,18 @@ import { CapstanError, sha256, systemClock, systemIds } from "@capstan/core";
 import type { WriteOptions } from "@capstan/core";
 import { TOOL_LIMITS } from "../tool-limits.ts";
 import { kindOf, openAbsolute, openNamed, sameObject, type Descriptors, type Opened } from "./open-inside.ts";
-import { checkName, isInside, nameIn, outside, quote, resolveIn, special, systemCode, toPathError, type Root } from "./paths.ts";
+import {
+  checkName,
+  isInside,
+  nameIn,
+  outside,
+  quote,
+  resolveIn,
+  special,
+  systemCode,
+  toPathError,
+  type Root,
+} from "./paths.ts";
 
 const ids = systemIds(() => systemClock.now());
 /** Links that lead to links, or names that keep moving: after this many the write is refused. */
@@ -153,7 +164,12 @@ async function replaceIn(
   }
 }
 
-async function fill(file: FileHandle, bytes: Uint8Array, current: Opened | undefined, { signal }: WriteOptions): Promise<BigIntStats> {
+async function fill(
+  file: FileHandle,
+  bytes: Uint8Array,
+  current: Opened | undefined,
+  { signal }: WriteOptions,
+): Promise<BigIntStats> {
   try {
     await file.writeFile(bytes, signal === undefined ? {} : { signal });
     if (current !== undefined) await copyOwnership(file, current);
@@ -165,7 +181,10 @@ async function fill(file: FileHandle, bytes: Uint8Array, current: Opened | undef
 }
 
 /** The file that stands there now, if any; a link that appeared since the look at the entry is no regular file. */
-async function openCurrent(descriptors: Descriptors, { folder, name, shown, root }: Place): Promise<Opened | undefined> {
+async function openCurrent(
+  descriptors: Descriptors,
+  { folder, name, shown, root }: Place,
+): Promise<Opened | undefined> {
   let opened: Opened;
   try {
     opened = await openAbsolute(descriptors, root, folder.at(name), shown);
@@ -196,7 +215,11 @@ async function copyOwnership(file: FileHandle, { info }: Opened): Promise<void> 
   await file.chmod(Number(info.mode) & 0o777);
 }
 
-async function checkExpected(current: Opened | undefined, expected: string | null | undefined, shown: string): Promise<void> {
+async function checkExpected(
+  current: Opened | undefined,
+  expected: string | null | undefined,
+  shown: string,
+): Promise<void> {
   if (expected === undefined) return;
   if (expected === null) {
     if (current === undefined) return;
@@ -219,7 +242,8 @@ async function checkStill(descriptors: Descriptors, place: Place, current: Opene
   if (!isInside(root.path, await descriptors.whereIs(folder.handle, folder.path))) throw outside(shown);
   const entry = await entryOf(place);
   const same = entry === undefined ? current === undefined : current !== undefined && sameObject(entry, current.info);
-  if (!same) throw new CapstanError("file-changed", `${quote(shown)} was changed while it was written. Nothing was written`);
+  if (!same)
+    throw new CapstanError("file-changed", `${quote(shown)} was changed while it was written. Nothing was written`);
 }
 
 /** Gives a new file its name without ever replacing one. False where the file system knows no hard links. */

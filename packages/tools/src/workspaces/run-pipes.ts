@@ -81,7 +81,9 @@ async function openNamed(mkfifo: string, tag: string) {
 
 function makePipes(mkfifo: string, paths: readonly string[]): Promise<void> {
   return new Promise((resolve, reject) => {
-    execFile(mkfifo, ["-m", "600", "--", ...paths], { env: {} }, (error) => (error === null ? resolve() : reject(error)));
+    execFile(mkfifo, ["-m", "600", "--", ...paths], { env: {} }, (error) =>
+      error === null ? resolve() : reject(error),
+    );
   });
 }
 

@@ -62,7 +62,8 @@ describe("run of the local workspace", () => {
   });
 
   it("G10 ends them too when the command is timed out or aborted, whatever holds the output", async () => {
-    const script = "setsid sleep 5000 & (trap '' TERM; setsid sleep 5000) & trap 'echo no' TERM; while :; do sleep 5000; done";
+    const script =
+      "setsid sleep 5000 & (trap '' TERM; setsid sleep 5000) & trap 'echo no' TERM; while :; do sleep 5000; done";
     const startedAt = systemClock.monotonic();
     assert.equal((await bash(script, { timeoutMs: 200 })).killedBy, "timeout");
     assert.deepEqual(fixture.processes(), []);
@@ -104,7 +105,13 @@ describe("run of the local workspace", () => {
     const { stdout } = await bash("exec ls /proc/$$/fd");
     const before = new Set(["0", "1", "2", "3", "30"]);
     const inherited = (await shellDescriptors()).concat("255");
-    assert.deepEqual(stdout.trim().split("\n").filter((name) => !before.has(name) && !inherited.includes(name)), []);
+    assert.deepEqual(
+      stdout
+        .trim()
+        .split("\n")
+        .filter((name) => !before.has(name) && !inherited.includes(name)),
+      [],
+    );
   });
 
   it("rejects with what onOutput throws, and ends the command", async () => {
@@ -116,18 +123,28 @@ describe("run of the local workspace", () => {
 
   it("leaves no folder for its pipes", async () => {
     await Promise.all([bash("true"), bash("echo x"), bash("exit 1")]);
-    assert.deepEqual(readdirSync(tmpdir()).filter((name) => name.startsWith(RUN_FOLDER) && name.includes(`.${process.pid}.`)), []);
+    assert.deepEqual(
+      readdirSync(tmpdir()).filter((name) => name.startsWith(RUN_FOLDER) && name.includes(`.${process.pid}.`)),
+      [],
+    );
   });
 
   it("keeps many commands apart", async () => {
-    const outcomes = await Promise.all(Array.from({ length: 20 }, (_, index) => bash(`sleep 0.0${index % 5}; echo ${index}; sleep 5000 &`)));
-    assert.deepEqual(outcomes.map(({ stdout, leftover }) => `${stdout.trim()} ${leftover}`), outcomes.map((_, index) => `${index} 1`));
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => bash(`sleep 0.0${index % 5}; echo ${index}; sleep 5000 &`)),
+    );
+    assert.deepEqual(
+      outcomes.map(({ stdout, leftover }) => `${stdout.trim()} ${leftover}`),
+      outcomes.map((_, index) => `${index} 1`),
+    );
   });
 });
 
 describe("endProcesses", () => {
   it("gives a command killGraceMs to end by itself", async () => {
-    const outcome = await bash("trap 'echo bye; exit 5' TERM; echo on; while :; do sleep 0.01; done", { timeoutMs: 200 });
+    const outcome = await bash("trap 'echo bye; exit 5' TERM; echo on; while :; do sleep 0.01; done", {
+      timeoutMs: 200,
+    });
     assert.deepEqual([outcome.stdout, outcome.exitCode, outcome.killedBy], ["on\nbye\n", 5, "timeout"]);
     assert.ok(TOOL_LIMITS.killGraceMs < 500);
   });
@@ -135,7 +152,9 @@ describe("endProcesses", () => {
   it("takes SIGKILL after the grace", async () => {
     const { exitSignal, durationMs } = await bash("trap '' TERM; while :; do sleep 0.01; done", { timeoutMs: 100 });
     assert.equal(exitSignal, "SIGKILL");
-    assert.ok(durationMs >= 100 + TOOL_LIMITS.killGraceMs && durationMs < 100 + TOOL_LIMITS.killGraceMs + TOOL_LIMITS.killMs);
+    assert.ok(
+      durationMs >= 100 + TOOL_LIMITS.killGraceMs && durationMs < 100 + TOOL_LIMITS.killGraceMs + TOOL_LIMITS.killMs,
+    );
   });
 });
 
@@ -166,7 +185,9 @@ describe("endLeftovers", () => {
       const onOutput = () => console.log("on");
       await workspace.run(["/bin/bash", "-c", "setsid sleep 5000 & echo on; env -i sleep 5000"], { timeoutMs: 60000, maxOutputBytes: 10, signal: new AbortController().signal, onOutput });
     `;
-    const owner = spawn(process.execPath, ["--conditions=capstan-source", "--input-type=module", "-e", source], { stdio: ["ignore", "pipe", "inherit"] });
+    const owner = spawn(process.execPath, ["--conditions=capstan-source", "--input-type=module", "-e", source], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     await once(owner.stdout, "data");
     assert.deepEqual(findOrphans(), []);
     const gone = once(owner, "exit");

@@ -46,7 +46,13 @@ export async function runProcess(
   const { pid } = child;
   const since = pid === undefined ? undefined : startOf(pid);
   const find = (): readonly Found[] => (pid === undefined ? [] : findProcesses({ tag, group: pid, since }));
-  const { end, stoppedBy, leftover } = await supervise({ ended, streams: [out, err], find, stop: stopper(options, clock), clock });
+  const { end, stoppedBy, leftover } = await supervise({
+    ended,
+    streams: [out, err],
+    find,
+    stop: stopper(options, clock),
+    clock,
+  });
   return {
     ...end,
     killedBy: stoppedBy,

@@ -1,0 +1,92 @@
+/** How a run is shown: as text for people, as one JSON object at its end, or as one envelope a line. */
+
+import { type Envelope, type Fact, isLive, type Live, type OpenRequest, type RunResult, textOf } from "@capstan/core";
+import { inertLine } from "./inert.ts";
+import type { Refusal } from "./refusals.ts";
+import type { Screen } from "./screen.ts";
+import { toolLines } from "./tool-lines.ts";
+
+export type RunEnd = {
+  readonly sessionId: string;
+  readonly runId: string;
+  /** Of a waiting run: what it had said by then. */
+  readonly result: RunResult<unknown>;
+  readonly requests: readonly OpenRequest[];
+  /** Calls that were denied because nobody could be asked. */
+  readonly refusals: readonly Refusal[];
+  readonly exitCode: number;
+};
+export interface RunView {
+  show(envelope: Envelope): void;
+  end(end: RunEnd): void;
+}
+export const OUTPUTS = ["text", "json", "stream-json"] as const;
+export type Output = (typeof OUTPUTS)[number];
+
+export function runView(output: Output, screen: Screen): RunView {
+  switch (output) {
+    case "text":
+      return textView(screen);
+    case "json":
+      return { show: () => undefined, end: (end) => screen.data(JSON.stringify(resultObject(end))) };
+    case "stream-json":
+      return { show: (envelope) => screen.data(JSON.stringify(envelope)), end: () => undefined };
+    default:
+      return output satisfies never;
+  }
+}
+
+/** The object of `--output json`. */
+function resultObject({ sessionId, runId, result, requests, refusals, exitCode }: RunEnd): object {
+  const { status, reason, text, output, usage, turns, error } = result;
+  return {
+    sessionId,
+    runId,
+    status,
+    ...(reason !== undefined && { reason }),
+    exitCode,
+    text,
+    ...(output !== undefined && output !== text && { output }),
+    turns,
+    usage,
+    ...(error !== undefined && { error }),
+    ...(requests.length > 0 && { requests }),
+    ...(refusals.length > 0 && { refusals }),
+  };
+}
+
+/** On a terminal text comes as it is written; into a pipe only what is committed, so that nothing comes twice. */
+function textView(screen: Screen): RunView {
+  const tools = toolLines(screen);
+  let shown = "";
+  const commit = (text: string): void => {
+    const rest = text.startsWith(shown) ? text.slice(shown.length) : text;
+    screen.answer(rest);
+    screen.endAnswer();
+    shown = "";
+  };
+  const showLive = (event: Live): void => {
+    if (event.type === "text.delta" && screen.live) {
+      shown += event.delta;
+      screen.answer(event.delta);
+    } else if (event.type === "turn.reset") {
+      if (shown !== "") screen.endAnswer();
+      shown = "";
+      screen.note(`  … the answer broke off (${inertLine(event.error.message, 160)}); asking again`, "yellow");
+    } else if (event.type === "notice" && event.severity !== "info") {
+      screen.note(`  ! ${inertLine(event.title)}`, event.severity === "error" ? "red" : "yellow");
+    }
+  };
+  const showFact = (fact: Fact): void => {
+    if (fact.type === "message.added" && fact.message.role === "assistant") commit(textOf(fact.message.parts));
+    else if (fact.type === "tool.started") tools.started(fact);
+    else if (fact.type === "tool.finished") tools.finished(fact);
+  };
+  return {
+    show: ({ event }) => (isLive(event) ? showLive(event) : showFact(event)),
+    end() {
+      tools.close();
+      screen.endAnswer();
+    },
+  };
+}

@@ -1,0 +1,42 @@
+/** Where Capstan keeps what is not part of a project: `$CAPSTAN_HOME`, else the XDG folders (basedir 0.8). */
+
+import { mkdir } from "node:fs/promises";
+import { homedir } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
+import { CapstanError, messageOf } from "@capstan/core";
+
+export type Env = Readonly<Record<string, string | undefined>>;
+/** Absolute paths. `data` holds sessions, `settings` the user's own settings. */
+export type HomeFolders = { readonly data: string; readonly settings: string };
+
+export function homeFolders(env: Env): HomeFolders {
+  const own = env["CAPSTAN_HOME"];
+  if (own !== undefined && own.trim() !== "") return { data: resolve(own), settings: resolve(own) };
+  if (process.platform === "win32") {
+    const local = join(env["LOCALAPPDATA"] ?? join(homedir(), "AppData", "Local"), "capstan");
+    return { data: local, settings: local };
+  }
+  return {
+    data: join(xdg(env["XDG_DATA_HOME"], ".local/share"), "capstan"),
+    settings: join(xdg(env["XDG_CONFIG_HOME"], ".config"), "capstan"),
+  };
+}
+
+/** Makes the folder, private to the user, when it is not there. Throws `store-readonly` or `store-full`. */
+export async function makePrivateFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    const code = cause instanceof Error && "code" in cause ? String(cause.code) : messageOf(cause);
+    if (code === "ENOSPC" || code === "EDQUOT") {
+      throw new CapstanError("store-full", `There is no space left for ${folder}; free some and try again`, { cause });
+    }
+    const message = `The data folder ${folder} cannot be made (${code}); make its parent writable or set CAPSTAN_HOME`;
+    throw new CapstanError("store-readonly", message, { cause });
+  }
+}
+
+/** A relative path in an XDG variable does not count. */
+function xdg(value: string | undefined, otherwise: string): string {
+  return value !== undefined && isAbsolute(value) ? value : join(homedir(), otherwise);
+}

@@ -1,0 +1,3 @@
+/** capstan/models/anthropic: Claude models. */
+
+export { anthropic, type AnthropicOptions, type ApiKey } from "@capstan/models/anthropic";
