@@ -64,7 +64,7 @@ async function startTurn(hold: Hold, { turn, attempt }: Turn, model: Model, pref
     model: model.id,
     prefixHash,
   };
-  await hold.append([fact], { sync: run?.unsyncedEffects === true });
+  await hold.append([fact], { sync: run?.unsyncedEffects === true, wait: true });
 }
 
 type Built = { readonly request: ModelRequest; readonly prefixHash: string };

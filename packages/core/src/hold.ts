@@ -11,6 +11,9 @@ import { LIMITS } from "./limits.ts";
 import type { Plugin } from "./plugin.ts";
 import { initialState, reduce, type SessionState, STATE_VERSION } from "./state.ts";
 
+/** `sync` waits for the disk, `wait` until the facts survive the end of the process. */
+export type HoldAppend = AppendOptions & { readonly wait?: boolean };
+
 /** A reason to end the run, with the mailbox entries that the end answers. */
 export type Halt = { readonly reason: HaltReason; readonly positions: readonly number[]; readonly problem?: Problem };
 
@@ -30,10 +33,8 @@ export interface Hold {
   readonly waiting: Map<string, string>;
   /** Requests handed to `onRequest` in this hold. */
   readonly asked: Set<string>;
-  /** Appends under way: while there are any, nobody knows what the log says next. */
-  readonly inFlight: number;
-  /** Redacts, stores and folds. The promise resolves when the facts are stored. */
-  append(facts: readonly NewFact[], options?: AppendOptions): Promise<readonly Fact[]>;
+  /** Redacts, numbers and folds the facts at once. Resolves at once too, unless it is told to wait until they are stored. */
+  append(facts: readonly NewFact[], options?: HoldAppend): Promise<readonly Fact[]>;
   live(events: readonly LiveBody[]): void;
   notice(severity: "info" | "warning" | "error", code: string, title: string, detail?: string): void;
   /** Ends the active run for this reason as soon as its action can stop. `problem` with `failed`. */
@@ -81,7 +82,6 @@ class SessionHold implements Hold {
   readonly asked = new Set<string>();
   state: SessionState;
   halt: Halt | undefined;
-  inFlight = 0;
   #halting = new AbortController();
   #folds: Folds;
   #snapshotSeq: number;
@@ -103,18 +103,15 @@ class SessionHold implements Hold {
     return this.#halting.signal;
   }
 
-  async append(facts: readonly NewFact[], options?: AppendOptions): Promise<readonly Fact[]> {
+  async append(newFacts: readonly NewFact[], options: HoldAppend = {}): Promise<readonly Fact[]> {
     const { redactor } = this.definitions;
-    const clean = redactor.active ? facts.map((fact) => redactor.json(fact)) : facts;
-    this.inFlight += 1;
-    try {
-      const stored = await this.journal.append(clean, options);
-      for (const fact of stored) if (fact.seq > this.state.head) this.#apply(fact);
-      return stored;
-    } finally {
-      this.inFlight -= 1;
-      this.wake();
-    }
+    const clean = redactor.active ? newFacts.map((fact) => redactor.json(fact)) : newFacts;
+    const { facts, stored } = this.journal.append(clean, options);
+    for (const fact of facts) if (fact.seq > this.state.head) this.#apply(fact);
+    this.wake();
+    if (options.sync === true || options.wait === true) await stored;
+    else this.background(stored);
+    return facts;
   }
 
   live(events: readonly LiveBody[]): void {
@@ -194,8 +191,8 @@ class SessionHold implements Hold {
     if (head - this.#snapshotSeq < LIMITS.snapshotFacts) return;
     this.#snapshotSeq = head;
     const data: SnapshotData = { state: this.state, folds: Object.fromEntries(this.#folds) };
-    const stored = this.journal.append([], { snapshot: { seq: head, version: STATE_VERSION, data: data as Json } }); // folds are JSON by contract
-    stored.catch(() => undefined); // a snapshot is disposable; a lost hold shows at the next append
+    const snapshot = { seq: head, version: STATE_VERSION, data: data as Json }; // folds are JSON by contract
+    this.background(this.journal.append([], { snapshot }).stored);
   }
 
   #apply(fact: Fact): void {

@@ -19,8 +19,11 @@ export interface Journal {
   /** Facts after `after` (default all), oldest first; with `types` only those. */
   read(options?: { readonly after?: number; readonly types?: readonly FactBody["type"][] }): AsyncIterable<Fact>;
   snapshot(): Promise<Snapshot | undefined>;
-  /** Returns the stored facts; a known key of this hold returns what is stored under it. */
-  append(facts: readonly NewFact[], options?: AppendOptions): Promise<readonly Fact[]>;
+  /**
+   * Numbers the facts at once and stores them in this order. A known key of this hold gives the fact that has it.
+   * Throws when the hold is lost; a write that fails later ends the hold.
+   */
+  append(facts: readonly NewFact[], options?: AppendOptions): Appended;
   /** Names the place where an effect runs: a plain call locally, a run block with one attempt on an engine. */
   step<T extends Json | void>(key: string, perform: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** The next mailbox entry that was not yet handed out in this hold; waits for one. Only the loop reads it. Rejects when `signal` aborts. */
@@ -33,8 +36,11 @@ export interface Journal {
   live(events: readonly LiveBody[], runId?: string): void;
 }
 
+/** Facts numbered now; `stored` settles when they survive the end of this process (with `sync`, in `full` durability, of the power). */
+export type Appended = { readonly facts: readonly Fact[]; readonly stored: Promise<void> };
+
 export type AppendOptions = {
-  /** Waits for the disk in `full` durability. */
+  /** Goes to the disk in `full` durability. */
   readonly sync?: boolean;
   /** Mailbox positions that these facts answer. */
   readonly consumes?: readonly number[];

@@ -126,10 +126,6 @@ export async function askDoubt(hold: Hold, doubt: Doubt): Promise<"run-again" | 
 /** Nothing can go on: says so in the log, keeps the hold for a while, then parks. */
 export async function awaitAny(hold: Hold, ids: readonly string[]): Promise<"woken" | "parked"> {
   answerHere(hold);
-  if (hold.inFlight > 0) {
-    await hold.changed(); // it may be the very answer
-    return "woken";
-  }
   const { state } = hold;
   if (ids.some((id) => state.run?.answers[id] !== undefined)) return "woken";
   let { head } = state;

@@ -24,8 +24,7 @@ export async function startRun(hold: Hold, input: QueuedInput): Promise<void> {
     limits.wallMs === undefined
       ? []
       : [{ name: `deadline/${input.runId}`, at: definitions.clock.now() + limits.wallMs }];
-  const stored = hold.append([started], { timers }); // not awaited alone: it shares a commit with what follows
-  await stored;
+  await hold.append([started], { timers });
   await takeInput(hold, input);
 }
 

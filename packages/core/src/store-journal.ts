@@ -4,9 +4,8 @@ import type { Channel } from "./broadcast.ts";
 import type { Clock } from "./clock.ts";
 import { CapstanError } from "./errors.ts";
 import type { Fact, FactBody, Live, LiveBody, NewFact } from "./event.ts";
-import type { AppendOptions, Journal } from "./journal.ts";
+import type { AppendOptions, Appended, Journal } from "./journal.ts";
 import { type Json, sha256 } from "./json.ts";
-import { LIMITS } from "./limits.ts";
 import type { MailboxEntry } from "./op.ts";
 import type { SessionSummary, Snapshot, Store } from "./store.ts";
 import { loadBlob, readAll } from "./store-read.ts";
@@ -38,6 +37,8 @@ export class StoreJournal implements Journal {
   #head: number;
   #published: number;
   #eph = 0;
+  /** Live events whose facts are not stored yet. */
+  #waiting: Live[] = [];
   #summary: SessionSummary | undefined;
   #mail: MailboxEntry[] = [];
   #lastPosition = 0;
@@ -72,11 +73,11 @@ export class StoreJournal implements Journal {
     return this.#store.snapshot(this.sessionId);
   }
 
-  async append(newFacts: readonly NewFact[], options: AppendOptions = {}): Promise<readonly Fact[]> {
+  append(newFacts: readonly NewFact[], options: AppendOptions = {}): Appended {
     this.signal.throwIfAborted();
     const at = this.#clock.now();
     const fresh: Fact[] = [];
-    const answer = newFacts.map((newFact) => {
+    const facts = newFacts.map((newFact) => {
       const known = this.#known.get(newFact.key);
       if (known !== undefined) return known;
       const fact: Fact = { ...newFact, seq: this.#head + fresh.length + 1, at };
@@ -84,21 +85,31 @@ export class StoreJournal implements Journal {
       fresh.push(fact);
       return fact;
     });
+    if (fresh.length > 0) {
+      this.#head += fresh.length;
+      this.#eph = 0;
+      if (fresh.some((fact) => fact.type === "run.finished")) this.#known.clear();
+    }
+    return { facts, stored: this.#write(fresh, at, options) };
+  }
+
+  /** Writes and, once that is done, publishes. Commits come back in the order of the calls. */
+  async #write(facts: readonly Fact[], at: number, options: AppendOptions): Promise<void> {
     const { sync = false, consumes = [], timers = [], snapshot } = options;
-    if (fresh.length === 0 && consumes.length === 0 && timers.length === 0 && snapshot === undefined) return answer;
-    this.#head += fresh.length;
-    const summary = this.#summary === undefined ? undefined : fresh.reduce(summarize, this.#summary);
-    const changed = summary !== undefined && summary !== this.#summary;
-    this.#summary = summary;
+    if (facts.length === 0 && consumes.length === 0 && timers.length === 0 && snapshot === undefined) return;
+    const before = this.#summary;
+    this.#summary = before === undefined ? undefined : facts.reduce(summarize, before);
+    const changed = this.#summary !== before && this.#summary !== undefined;
+    const { sessionId, epoch } = this;
     try {
       await this.#store.append(
         {
-          sessionId: this.sessionId,
-          epoch: this.epoch,
-          facts: fresh,
+          sessionId,
+          epoch,
+          facts,
           ...(consumes.length > 0 && { consumes }),
           ...(timers.length > 0 && { timers }),
-          ...(changed && { summary: { ...summary, head: this.#head, updatedAt: at } }),
+          ...(changed && { summary: { ...(this.#summary as SessionSummary), head: this.#head, updatedAt: at } }), // checked by `changed`
           ...(snapshot !== undefined && { snapshot }),
         },
         { sync },
@@ -107,9 +118,8 @@ export class StoreJournal implements Journal {
       this.lose(error);
       throw error;
     }
-    this.#publish(fresh);
+    this.#publish(facts);
     for (const { at: due } of timers) if (due !== undefined) this.#timerSet(due);
-    return answer;
   }
 
   async step<T extends Json | void>(_key: string, perform: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -156,9 +166,11 @@ export class StoreJournal implements Journal {
   lastWords(events: readonly LiveBody[], runId: string | undefined = this.#summary?.runId): void {
     const at = this.#clock.now();
     const named = runId === undefined ? {} : { runId };
-    this.#channel.publishLive(
-      events.map((event): Live => ({ ...event, seq: this.#published, eph: ++this.#eph, at, ...named })),
-    );
+    const seq = this.#head;
+    const shown = events.map((event): Live => ({ ...event, seq, eph: ++this.#eph, at, ...named }));
+    // what is shown must not stand before the facts it follows: it waits until they are stored
+    if (seq === this.#published || this.signal.aborted) this.#channel.publishLive(shown);
+    else this.#waiting.push(...shown);
   }
 
   mailArrived(): void {
@@ -186,9 +198,10 @@ export class StoreJournal implements Journal {
     const last = facts.at(-1);
     if (last === undefined) return;
     this.#published = last.seq;
-    this.#eph = 0;
     this.#channel.publishFacts(facts);
-    if (facts.some((fact) => fact.type === "run.finished") || this.#known.size > LIMITS.readPage * 16)
-      this.#known.clear();
+    if (this.#waiting.length === 0) return;
+    const ready = this.#waiting.filter((event) => event.seq <= last.seq);
+    this.#waiting = this.#waiting.filter((event) => event.seq > last.seq);
+    this.#channel.publishLive(ready);
   }
 }

@@ -158,5 +158,6 @@ const BLOB_NAME = /"(?:blob|hash)":"([0-9a-f]{64})"/g;
 
 /** Hashes that a fact or mail, given as JSON text, may name as blobs: what keeps a blob from being removed. */
 export function namedBlobs(text: string): readonly string[] {
+  if (!text.includes('blob"')) return []; // both `"blob":` and `"type":"blob"` have it
   return Array.from(text.matchAll(BLOB_NAME), ([, hash]) => hash ?? "");
 }

@@ -103,20 +103,21 @@ export class Worker {
   #scan(): void {
     if (this.#job === undefined || this.#closed) return;
     this.#scanAgain = true;
-    this.#scanning ??= this.#scanUntilQuiet().finally(() => (this.#scanning = undefined));
+    this.#scanning ??= this.#scanUntilQuiet();
   }
 
   async #scanUntilQuiet(): Promise<void> {
+    await undefined; // `#scanning` is set before this runs, and unset in the same breath as the last look at `#scanAgain`
     while (this.#scanAgain && !this.#closed && this.#job !== undefined) {
       this.#scanAgain = false;
       try {
         await this.#scanOnce();
-      } catch (error) {
-        if (CapstanError.is(error, "closed")) return;
+      } catch {
         // the store is out of order for now: look again later, sessions are safe in it
         this.#lookAgain(this.#clock.monotonic() + LIMITS.beatMs);
       }
     }
+    this.#scanning = undefined;
   }
 
   async #scanOnce(): Promise<void> {

@@ -1,6 +1,14 @@
 /** The demo model: scripted, without a network. It reads the real results of real tools and repairs the demo project. */
 
-import { CapstanError, sleep, systemClock, type Clock, type Model, type ModelEvent, type ModelRequest } from "@capstan/core";
+import {
+  CapstanError,
+  sleep,
+  systemClock,
+  type Clock,
+  type Model,
+  type ModelEvent,
+  type ModelRequest,
+} from "@capstan/core";
 import { resultsOf } from "./demo/results.ts";
 import { nextTurn, type DemoTurn } from "./demo/script.ts";
 
@@ -31,7 +39,11 @@ export function demoModel({ wordMs = 0, clock = systemClock }: DemoOptions = {})
   };
 }
 
-async function* emitted(turn: DemoTurn, { signal }: ModelRequest, pause: () => Promise<void>): AsyncGenerator<readonly ModelEvent[]> {
+async function* emitted(
+  turn: DemoTurn,
+  { signal }: ModelRequest,
+  pause: () => Promise<void>,
+): AsyncGenerator<readonly ModelEvent[]> {
   const { text, calls = [] } = turn;
   yield [{ type: "block-start", index: 0, block: { type: "text" } }];
   for (const word of text.match(/\S+\s*|\s+/g) ?? []) {

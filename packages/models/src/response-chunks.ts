@@ -15,6 +15,9 @@ export function responseChunks(
   return { [Symbol.asyncIterator]: () => reader };
 }
 
+type Result = IteratorResult<Uint8Array>;
+type Waiting = { readonly resolve: (result: Result) => void; readonly reject: (error: unknown) => void };
+
 class ResponseReader implements AsyncIterator<Uint8Array> {
   readonly #response: IncomingMessage;
   readonly #signal: AbortSignal;
@@ -22,7 +25,7 @@ class ResponseReader implements AsyncIterator<Uint8Array> {
   #waitingBytes = 0;
   #ended = false;
   #error: unknown;
-  #wake: (() => void) | undefined;
+  #waiting: Waiting | undefined;
 
   constructor(response: IncomingMessage, signal: AbortSignal, toError: (error: unknown) => Error) {
     this.#response = response;
@@ -33,7 +36,8 @@ class ResponseReader implements AsyncIterator<Uint8Array> {
       this.#queue.push(chunk);
       this.#waitingBytes += chunk.length;
       if (this.#waitingBytes > PAUSE_BYTES) response.pause();
-      if (this.#wake !== undefined) this.#wakeUp();
+      // In a microtask, so that everything which one read of the socket brought is in the queue by then.
+      if (this.#waiting !== undefined && this.#queue.length === 1) queueMicrotask(this.#answer);
     });
     response.on("end", () => this.#finish(undefined));
     response.on("error", (error) => this.#finish(toError(error)));
@@ -41,18 +45,14 @@ class ResponseReader implements AsyncIterator<Uint8Array> {
     response.on("close", () => this.#finish(response.complete ? undefined : toError(undefined)));
   }
 
-  async next(): Promise<IteratorResult<Uint8Array>> {
-    // Woken in a microtask, so everything that one read of the socket brought is in the queue by then.
-    while (this.#queue.length === 0 && !this.#ended) {
-      await new Promise<void>((resolve) => (this.#wake = resolve));
-    }
-    if (this.#signal.aborted && this.#error !== undefined) throw this.#error;
-    if (this.#queue.length > 0) return { done: false, value: this.#take() };
-    if (this.#error !== undefined) throw this.#error;
-    return { done: true, value: undefined };
+  next(): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+      if (this.#queue.length > 0 || this.#ended) this.#answer();
+    });
   }
 
-  return(): Promise<IteratorResult<Uint8Array>> {
+  return(): Promise<Result> {
     this.#queue = [];
     if (!this.#ended) {
       this.#finish(undefined);
@@ -60,6 +60,17 @@ class ResponseReader implements AsyncIterator<Uint8Array> {
     }
     return Promise.resolve({ done: true, value: undefined });
   }
+
+  readonly #answer = (): void => {
+    const waiting = this.#waiting;
+    if (waiting === undefined) return;
+    this.#waiting = undefined;
+    const failed = this.#ended && this.#error !== undefined;
+    if (failed && (this.#signal.aborted || this.#queue.length === 0)) waiting.reject(this.#error);
+    else if (this.#queue.length > 0) waiting.resolve({ done: false, value: this.#take() });
+    else if (this.#ended) waiting.resolve({ done: true, value: undefined });
+    else this.#waiting = waiting;
+  };
 
   #take(): Buffer {
     const queue = this.#queue;
@@ -80,12 +91,6 @@ class ResponseReader implements AsyncIterator<Uint8Array> {
     this.#ended = true;
     this.#error = error;
     this.#signal.removeEventListener("abort", this.#onAbort);
-    this.#wakeUp();
-  }
-
-  #wakeUp(): void {
-    const wake = this.#wake;
-    this.#wake = undefined;
-    wake?.();
+    this.#answer();
   }
 }

@@ -46,7 +46,7 @@ const FREE_SOCKET_MS = 120_000;
  */
 export const nodeTransport: Transport = async (request) => {
   request.signal.throwIfAborted();
-  const body = Buffer.from(typeof request.body === "string" ? request.body : request.body.join(""));
+  const body = typeof request.body === "string" ? request.body : request.body.join("");
   try {
     return await send(request, body, false);
   } catch (error) {
@@ -70,7 +70,7 @@ function agents(keepAlive: boolean): Agents {
   return { http: new HttpAgent(options), https: new HttpsAgent(options) };
 }
 
-function send(request: TransportRequest, body: Buffer, fresh: boolean): Promise<TransportResponse> {
+function send(request: TransportRequest, body: string, fresh: boolean): Promise<TransportResponse> {
   const url = new URL(request.url);
   const secure = url.protocol === "https:";
   const { http, https } = fresh ? agents(false) : (shared ??= agents(true));
@@ -78,7 +78,7 @@ function send(request: TransportRequest, body: Buffer, fresh: boolean): Promise<
   const { promise, resolve, reject } = Promise.withResolvers<TransportResponse>();
   const outgoing = (secure ? httpsRequest : httpRequest)(url, {
     method: "POST",
-    headers: { ...request.headers, "content-length": String(body.length) },
+    headers: { ...request.headers, "content-length": String(Buffer.byteLength(body)) },
     agent: secure ? https : http,
     timeout: idleTimeoutMs,
   });
@@ -106,7 +106,7 @@ function send(request: TransportRequest, body: Buffer, fresh: boolean): Promise<
     const chunks = responseChunks(response, signal, (error) => toNetworkError(error, url));
     resolve({ status: response.statusCode ?? 0, headers: headersOf(response), chunks });
   });
-  outgoing.end(body);
+  outgoing.end(body); // as a string, so that head and body leave in one write
   return promise;
 }
 

@@ -31,7 +31,9 @@ describe("TOOL_LIMITS", () => {
   it("fit the limits of the loop", () => {
     assert.ok(TOOL_LIMITS.killGraceMs < LIMITS.interruptGraceMs);
     assert.ok(TOOL_LIMITS.killGraceMs + TOOL_LIMITS.killMs + TOOL_LIMITS.drainMs < 5_000, "G10");
-    assert.ok(TOOL_LIMITS.readCharacters < LIMITS.toolOutputBytes && TOOL_LIMITS.grepCharacters < LIMITS.toolOutputBytes);
+    assert.ok(
+      TOOL_LIMITS.readCharacters < LIMITS.toolOutputBytes && TOOL_LIMITS.grepCharacters < LIMITS.toolOutputBytes,
+    );
     assert.ok(TOOL_LIMITS.shellMaxTimeoutMs <= LIMITS.toolTimeoutMs);
     assert.ok(TOOL_LIMITS.fileBytes < LIMITS.factBytes);
   });

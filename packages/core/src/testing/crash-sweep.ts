@@ -65,8 +65,10 @@ async function runOnce(options: CrashSweepOptions, point: CrashPoint | undefined
     return openRuntime({
       permission: { mode: rest.onRequest === undefined ? "never-ask" : "ask" },
       ...rest,
-      agents: options.agents.map((agent) => ledger.watchAgent(agent)),
-      models: Object.fromEntries(Object.entries(models).map(([name, model]) => [name, ledger.watchModel(model)])),
+      agents: options.agents.map((agent) => ledger.watchAgent(agent, store)),
+      models: Object.fromEntries(
+        Object.entries(models).map(([name, model]) => [name, ledger.watchModel(model, store)]),
+      ),
       work: "all",
       engine: storeEngine(store, { clock: systemClock, ids }),
       host: { clock: systemClock, ids },

@@ -15,6 +15,13 @@ type Execution = {
 };
 type Asked = { readonly turn: string; readonly life: number };
 
+/** The process that calls: after its crash nothing of it goes on. */
+type Life = { readonly crashed: boolean };
+const never: Promise<never> = new Promise(() => undefined);
+async function* standstill(): AsyncGenerator<never> {
+  yield await never;
+}
+
 export class Ledger {
   readonly #executions: Execution[] = [];
   readonly #asked: Asked[] = [];
@@ -23,16 +30,17 @@ export class Ledger {
   #turnsBefore = new Set<string>();
 
   /** The same agent, whose tools write into this ledger when they really run. */
-  watchAgent(agent: Agent<unknown>): Agent<unknown> {
-    const model = typeof agent.model === "string" ? agent.model : this.watchModel(agent.model);
-    return { ...agent, model, tools: agent.tools.map((tool) => this.#watchTool(tool)) };
+  watchAgent(agent: Agent<unknown>, life: Life): Agent<unknown> {
+    const model = typeof agent.model === "string" ? agent.model : this.watchModel(agent.model, life);
+    return { ...agent, model, tools: agent.tools.map((tool) => this.#watchTool(tool, life)) };
   }
 
-  watchModel(model: Model): Model {
+  watchModel(model: Model, life: Life): Model {
     return {
       id: model.id,
       capabilities: model.capabilities,
       stream: (request) => {
+        if (life.crashed) return standstill();
         const replies = request.messages.filter((message) => message.role === "assistant").length;
         this.#asked.push({ turn: `${request.sessionId} ${replies}`, life: this.#life });
         return model.stream(request);
@@ -79,10 +87,11 @@ export class Ledger {
     }
   }
 
-  #watchTool(tool: Tool): Tool {
+  #watchTool(tool: Tool, life: Life): Tool {
     if (tool.body.type !== "execute") return tool;
     const { execute } = tool.body;
     const watched = (input: never, context: ToolContext): ReturnType<typeof execute> => {
+      if (life.crashed) return never;
       const { callId, idempotencyKey } = context;
       this.#executions.push({ callId, tool: tool.name, idempotencyKey, rerun: tool.rerun, life: this.#life });
       return execute(input, context);

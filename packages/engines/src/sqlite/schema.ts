@@ -14,8 +14,8 @@ const OPEN_BUSY_MS = 5_000;
 /** Files up to this size are checked whole when they are opened: a few milliseconds. */
 const CHECKED_BYTES = 8 * 1024 * 1024;
 
-/** 16 MB of log: pages that many commits share are copied once. */
-const CHECKPOINT_PAGES = 4_000;
+/** 8 MB of log: pages that many commits share are copied once, and no copy holds the thread for long. */
+const CHECKPOINT_PAGES = 2_000;
 
 export type Migration = (db: Database) => void;
 

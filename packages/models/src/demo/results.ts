@@ -11,7 +11,9 @@ export type ToolAnswer = {
 
 /** Answers since the last message of the user. */
 export function resultsOf(messages: readonly Message[]): readonly ToolAnswer[] {
-  const start = messages.findLastIndex(({ role, parts }) => role === "user" && parts.some(({ type }) => type === "text"));
+  const start = messages.findLastIndex(
+    ({ role, parts }) => role === "user" && parts.some(({ type }) => type === "text"),
+  );
   const recent = messages.slice(Math.max(start, 0));
   const inputs = new Map<string, ToolAnswer["input"]>();
   const answers: ToolAnswer[] = [];
@@ -19,7 +21,12 @@ export function resultsOf(messages: readonly Message[]): readonly ToolAnswer[] {
     if (part.type === "tool-call") inputs.set(part.callId, asObject(part.input));
     if (part.type !== "tool-result") continue;
     const { callId, name, output } = part;
-    answers.push({ name, input: inputs.get(callId) ?? {}, text: textOf(output.content), isError: output.isError === true });
+    answers.push({
+      name,
+      input: inputs.get(callId) ?? {},
+      text: textOf(output.content),
+      isError: output.isError === true,
+    });
   }
   return answers;
 }

@@ -63,9 +63,13 @@ function lastCount(answers: readonly ToolAnswer[]): TestRun | undefined {
 function test(answers: readonly ToolAnswer[], text: string): DemoTurn {
   const runs = answers.filter(({ name }) => name === "shell");
   const last = runs.at(-1);
-  if (runs.length >= MAX_TEST_RUNS) return { text: `I stop here: ${TEST_COMMAND} gave no result. It said: ${last?.text.slice(0, 300) ?? ""}` };
+  if (runs.length >= MAX_TEST_RUNS)
+    return { text: `I stop here: ${TEST_COMMAND} gave no result. It said: ${last?.text.slice(0, 300) ?? ""}` };
   const cut = last !== undefined && testCountOf(last.text) === undefined;
-  return { text: cut ? "That run gave no result. I run the tests again." : text, calls: [{ name: "shell", input: { command: TEST_COMMAND } }] };
+  return {
+    text: cut ? "That run gave no result. I run the tests again." : text,
+    calls: [{ name: "shell", input: { command: TEST_COMMAND } }],
+  };
 }
 
 function readAll({ count, output }: TestRun, files: readonly string[]): DemoTurn {
@@ -78,22 +82,33 @@ function readAll({ count, output }: TestRun, files: readonly string[]): DemoTurn
 
 function repair(reads: readonly ToolAnswer[]): DemoTurn {
   const found = REPAIRS.flatMap((known) => {
-    const line = reads.find(({ input }) => input["path"] === known.path)?.text.split("\n").find((text) => text.includes(known.broken));
+    const line = reads
+      .find(({ input }) => input["path"] === known.path)
+      ?.text.split("\n")
+      .find((text) => text.includes(known.broken));
     return line === undefined ? [] : [{ ...known, line: line.trim().split("\t")[0] ?? "?" }];
   });
-  if (found.length === 0) return { text: "I have read the code and find none of the mistakes I know. I am scripted: I stop here." };
+  if (found.length === 0)
+    return { text: "I have read the code and find none of the mistakes I know. I am scripted: I stop here." };
   const causes = found.map(({ path, line, why }) => `${path}, line ${line}: ${why}`);
   return {
     text: `Found ${found.length === 1 ? "the cause" : `${found.length} causes`}.\n${causes.map((cause) => `- ${cause}.`).join("\n")}\n`,
-    calls: found.map(({ path, broken, right }) => ({ name: "edit", input: { path, old_string: broken, new_string: right } })),
+    calls: found.map(({ path, broken, right }) => ({
+      name: "edit",
+      input: { path, old_string: broken, new_string: right },
+    })),
   };
 }
 
 function report(before: TestCount, after: TestCount, answers: readonly ToolAnswer[]): DemoTurn {
-  const paths = answers.filter(({ name, isError }) => name === "edit" && !isError).map(({ input }) => String(input["path"]));
+  const paths = answers
+    .filter(({ name, isError }) => name === "edit" && !isError)
+    .map(({ input }) => String(input["path"]));
   const changed = `I changed ${paths.length === 0 ? "nothing" : paths.join(" and ")}.`;
   const outcome = after.failed === 0 ? "Repaired" : "Not repaired";
-  return { text: `${outcome}: before, ${before.passed} of ${before.tests} tests passed; now ${after.passed} of ${after.tests} do. ${changed}` };
+  return {
+    text: `${outcome}: before, ${before.passed} of ${before.tests} tests passed; now ${after.passed} of ${after.tests} do. ${changed}`,
+  };
 }
 
 function stranger(files: number): DemoTurn {

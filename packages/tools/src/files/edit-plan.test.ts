@@ -74,6 +74,7 @@ describe("probeEdit", () => {
     assert.equal(probeEdit("a c", edit("old", "new")), "unknown");
     assert.equal(probeEdit("a c", edit("old", "")), "happened");
     assert.equal(probeEdit("old", edit("old", "")), "did-not");
+    assert.equal(probeEdit("a\n\nb", edit("\n\n", "")), "unknown");
     assert.equal(probeEdit("one\nTWO\n", edit("     2\ttwo", "     2\tTWO")), "happened");
     assert.equal(probeEdit("a\r\nb\r\n", edit("x\ny", "a\nb")), "happened");
   });
@@ -94,7 +95,7 @@ describe("probeEdit", () => {
       fc.property(letters, some, some, fc.boolean(), (text, from, to, all) => {
         const change = edit(from, to, all);
         const plan = planEdit(text, change);
-        if (!plan.ok) return;
+        if (!plan.ok || /^( *\d+\t)?$/.test(to)) return; // a removal is judged by what it removed
         assert.notEqual(probeEdit(text, change), "happened");
         assert.notEqual(probeEdit(plan.text, change), "did-not");
       }),

@@ -44,7 +44,10 @@ export function probeEdit(text: string, edit: Edit): Probe {
 /** Undoes the edit at each place, and at all of them, and asks whether doing it again gives this text. */
 function couldBeAfter(text: string, edit: Edit): boolean {
   for (const { from, to } of [...readings(edit, "\n"), ...readings(edit, "\r\n")]) {
-    if (to === "") continue; // a removal: the old text is there, so it was not removed
+    if (to === "") {
+      if (from.trim() === "") return true; // white space is left where white space was removed
+      continue; // other text that is still there was not removed
+    }
     const places = placesOf(text, to, PROBE_PLACES);
     if (places.length === PROBE_PLACES || places.length * text.length > PROBE_CHARACTERS) return true;
     const befores = places.map((at) => text.slice(0, at) + from + text.slice(at + to.length));

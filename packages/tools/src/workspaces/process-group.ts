@@ -71,8 +71,24 @@ export function endLeftovers(clock: Clock): Promise<number> {
   return endProcesses(findOrphans, clock);
 }
 
+/** Scans that follow each other when what is listed keeps ending: a busy machine must not hold this one up. */
+const MAX_SCANS = 6;
+
+/**
+ * A scan takes time: a process may start another and end between the list and the look at it, and neither is seen. So
+ * an empty scan counts only when nothing that was listed had ended meanwhile.
+ */
 function withChildren(isMember: (row: Row) => boolean): readonly Found[] {
-  const rows = processes();
+  let ended = "";
+  for (let scan = 1; ; scan += 1) {
+    const { rows, gone } = scanProcesses();
+    const found = membersOf(rows, isMember);
+    if (found.length > 0 || gone === "" || gone === ended || scan === MAX_SCANS) return found;
+    ended = gone; // the same ones again: zombies nobody collects
+  }
+}
+
+function membersOf(rows: readonly Row[], isMember: (row: Row) => boolean): readonly Found[] {
   const members = new Set(rows.filter((row) => isMember(row)).map((row) => row.pid));
   for (let grown = members.size > 0; grown;) {
     grown = false;
@@ -83,20 +99,29 @@ function withChildren(isMember: (row: Row) => boolean): readonly Found[] {
   return rows.filter((row) => members.has(row.pid)).map(({ pid, start }) => ({ pid, start }));
 }
 
-function processes(): readonly Row[] {
+/** Living processes, and the numbers of those that were listed but had ended. */
+function scanProcesses(): { readonly rows: readonly Row[]; readonly gone: string } {
   const rows: Row[] = [];
+  const gone: number[] = [];
   for (const name of readdirSync("/proc")) {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid || pid <= 1) continue;
     try {
       const [state = "", parent, group, session, ...rest] = statFields(readFileSync(`/proc/${pid}/stat`, "latin1"));
-      if (/^[ZX]/i.test(state)) continue;
-      rows.push({ pid, parent: Number(parent), group: Number(group), session: Number(session), start: rest[15] ?? "" });
+      if (/^[ZX]/i.test(state)) gone.push(pid);
+      else
+        rows.push({
+          pid,
+          parent: Number(parent),
+          group: Number(group),
+          session: Number(session),
+          start: rest[15] ?? "",
+        });
     } catch {
-      // it ended between the two looks
+      gone.push(pid);
     }
   }
-  return rows;
+  return { rows, gone: gone.join() };
 }
 
 /** Tags a process carries: in its environment, and in the name of its mark. */
