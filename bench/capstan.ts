@@ -1,11 +1,89 @@
-/** The subject: a runtime over the local engine with one agent, and one subscriber that reads the events of its run. */
+/** The subject: a runtime over the local engine with one agent; each conversation is a session whose run is read by one subscriber. */
 
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { agent, type Engine, memoryStore, type Message, openRuntime, type Runtime, storeEngine, systemClock, systemIds, tool } from "capstan";
+import { openRuntime as openCoreRuntime } from "@capstan/core";
+import {
+  agent,
+  type Engine,
+  memoryStore,
+  type Message,
+  openRuntime,
+  type Run,
+  type Runtime,
+  storeEngine,
+  systemClock,
+  systemIds,
+  tool,
+} from "capstan";
 import { localEngine } from "capstan/engines/local";
 import { anthropic } from "capstan/models/anthropic";
-import { openRuntime as openCoreRuntime } from "@capstan/core";
 import { z } from "zod";
-import { historyText, INPUT, type Job, type LookInput, type Subject, SYSTEM, TOOL } from "./subject.ts";
+import { historyText, INPUT, type Job, type Subject, SYSTEM, TOOL } from "./subject.ts";
+
+export type CapstanOptions = {
+  readonly engine: "full" | "relaxed" | "memory";
+  /** `never`: every call is an effect, with its intent on disk before it. */
+  readonly rerun: "safe" | "never";
+  /** `core`: without what the package `capstan` adds, so without redaction of the key. */
+  readonly entry: "capstan" | "core";
+};
+export const DEFAULTS: CapstanOptions = { engine: "full", rerun: "safe", entry: "capstan" };
+
+/** A runtime whose only agent is named `reader`. `folder` is where its database lives. */
+export async function runtimeFor(
+  baseUrl: string,
+  folder: string,
+  options: CapstanOptions,
+  job: Pick<Job, "script" | "look">,
+): Promise<Runtime> {
+  process.env["ANTHROPIC_BASE_URL"] = `${baseUrl}/${job.script}`;
+  const look = tool({
+    name: TOOL.name,
+    description: TOOL.description,
+    input: z.object({ path: z.string(), line: z.number(), context: z.number() }),
+    rerun: options.rerun,
+    execute: job.look,
+  });
+  const reader = agent({
+    name: "reader",
+    model: anthropic(),
+    instructions: SYSTEM,
+    tools: [look],
+    limits: { turns: 1_000_000 },
+  });
+  const open = options.entry === "core" ? openCoreRuntime : openRuntime;
+  return open({ agents: [reader], engine: await engineFor(folder, options.engine) });
+}
+
+export async function capstan(baseUrl: string, folder: string, options: CapstanOptions, job: Job): Promise<Subject> {
+  const runtime = await runtimeFor(baseUrl, folder, options, job);
+  const messages = historyMessages(job.history);
+  return {
+    async converse(onText) {
+      await read(await runtime.send("reader", INPUT, messages.length > 0 ? { messages } : {}), onText);
+    },
+    close: () => runtime.close(),
+  };
+}
+
+/** Reads a run to its end. */
+export async function read(run: Run, onText: (delta: string) => void): Promise<void> {
+  let end = "lost";
+  for await (const { event } of run.events()) {
+    if (event.type === "text.delta") onText(event.delta);
+    else if (event.type === "run.finished") end = event.error?.message ?? event.reason;
+  }
+  if (end !== "end-turn") throw new Error(`the run ended with ${end}`);
+}
+
+async function engineFor(folder: string, kind: CapstanOptions["engine"]): Promise<Engine> {
+  if (kind !== "memory") return localEngine({ path: `${folder}/capstan.db`, durability: kind });
+  return storeEngine(memoryStore(), { clock: systemClock, ids: systemIds(() => systemClock.now()) });
+}
+
+export function historyMessages(count: number): readonly Message[] {
+  return Array.from({ length: count }, (_, index) => ({
+    id: `history/${index}`,
+    role: index % 2 === 0 ? "user" : "assistant",
+    parts: [{ type: "text", text: historyText(index) }],
+  }));
+}

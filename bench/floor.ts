@@ -22,20 +22,21 @@ const HEADERS = {
 };
 const TOOLS = [{ name: TOOL.name, description: TOOL.description, input_schema: TOOL.schema }];
 
-export function floor(baseUrl: string, transport: "fetch" | "http"): Subject {
+export function floor(baseUrl: string, transport: "fetch" | "http", job: Job): Subject {
   const post = transport === "fetch" ? fetchPost : httpPost;
+  const url = `${baseUrl}/${job.script}/v1/messages`;
   return {
-    converse: (job) => converse(`${baseUrl}/${job.script}/v1/messages`, post, job),
+    converse: (onText) => converse(url, post, job, onText),
     close: async () => agent.destroy(),
   };
 }
 
-async function converse(url: string, post: Post, job: Job): Promise<void> {
-  const messages = historyMessages(job.history ?? 0);
+async function converse(url: string, post: Post, job: Job, onText: (delta: string) => void): Promise<void> {
+  const messages = historyMessages(job.history);
   messages.push({ role: "user", content: INPUT });
   for (;;) {
     const body = { model: "claude-bench", max_tokens: 32_000, stream: true, system: SYSTEM, tools: TOOLS, messages };
-    const { content, stopReason } = await read(await post(url, JSON.stringify(body)), job.onText);
+    const { content, stopReason } = await read(await post(url, JSON.stringify(body)), onText);
     messages.push({ role: "assistant", content });
     if (stopReason !== "tool_use") return;
     const calls = content.filter((block) => block.type === "tool_use");

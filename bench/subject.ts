@@ -1,19 +1,18 @@
-/** What is measured: something that can hold one conversation with a model that calls one tool. */
+/** What is measured: something that can hold conversations with a model that calls one tool. */
 
 export type Job = {
   /** Path of the script below the model's address, such as `tools/50/1`. */
   readonly script: string;
+  /** The tool. */
   readonly look: (input: LookInput) => string;
-  /** Called with each text delta by the one subscriber. */
-  readonly onText: (delta: string) => void;
-  /** Messages that the conversation begins with. */
-  readonly history?: number;
+  /** Messages that every conversation begins with. */
+  readonly history: number;
 };
 export type LookInput = { readonly path: string; readonly line: number; readonly context: number };
 
 export interface Subject {
-  /** One conversation from its input to its end. */
-  converse(job: Job): Promise<void>;
+  /** One conversation from its input to its end; its one subscriber is called with each text delta. */
+  converse(onText: (delta: string) => void): Promise<void>;
   close(): Promise<void>;
 }
 

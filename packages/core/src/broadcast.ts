@@ -26,11 +26,9 @@ export class Channel {
     return this.#readers.size > 0;
   }
 
-  publishFacts(facts: readonly Fact[]): void {
-    for (const fact of facts) {
-      if (fact.type === "turn.finished" || fact.type === "run.finished") this.#forget();
-      this.#push(fact);
-    }
+  publishFact(fact: Fact): void {
+    if (fact.type === "turn.finished" || fact.type === "run.finished") this.#forget();
+    this.#push(fact);
   }
 
   publishLive(events: readonly Live[]): void {

@@ -88,7 +88,8 @@ export type FactBody =
       readonly type: "session.created";
       readonly sessionId: string;
       readonly agent: string;
-      readonly key?: string;
+      /** The key that opens this session again; `key` is the fact's own. */
+      readonly sessionKey?: string;
       readonly title?: string;
       readonly metadata?: Metadata;
       readonly workspace?: WorkspaceRef;

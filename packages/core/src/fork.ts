@@ -15,11 +15,9 @@ export function forkFacts(
 ): { readonly facts: readonly Fact[]; readonly usage: Usage } {
   const source = facts[0];
   if (source?.type !== "session.created") throw new Error("a log begins with session.created");
-  const { key: _fact, runId: _run, seq: _seq, at: _at, ...body } = source as FactOf<"session.created">; // checked above
-  const { key: _key, ...created } = body as typeof body & { key?: string }; // the session's own key stays where it is
-  const first: Fact = {
+  const { sessionKey: _stays, parent: _notAChild, ...created } = source;
+  const first: FactOf<"session.created"> = {
     ...created,
-    key: "session",
     sessionId: into,
     forkedFrom: { sessionId: source.sessionId, seq: facts.at(-1)?.seq ?? 1 },
     actor,
@@ -27,7 +25,7 @@ export function forkFacts(
     at: now,
   };
   const copied = facts.slice(1).map((fact, index): Fact => ({ ...fact, seq: index + 2 }));
-  const state = [...copied].reduce(reduce, initialState(first as FactOf<"session.created">)); // built above
+  const state = copied.reduce(reduce, initialState(first));
   const closing = closeOpen(state, actor).map((fact, index): Fact => ({
     ...fact,
     seq: copied.length + 2 + index,

@@ -11,9 +11,6 @@ import { LIMITS } from "./limits.ts";
 import type { Plugin } from "./plugin.ts";
 import { initialState, reduce, type SessionState, STATE_VERSION } from "./state.ts";
 
-/** `sync` waits for the disk, `wait` until the facts survive the end of the process. */
-export type HoldAppend = AppendOptions & { readonly wait?: boolean };
-
 /** A reason to end the run, with the mailbox entries that the end answers. */
 export type Halt = { readonly reason: HaltReason; readonly positions: readonly number[]; readonly problem?: Problem };
 
@@ -34,7 +31,7 @@ export interface Hold {
   /** Requests handed to `onRequest` in this hold. */
   readonly asked: Set<string>;
   /** Redacts, numbers and folds the facts at once. Resolves at once too, unless it is told to wait until they are stored. */
-  append(facts: readonly NewFact[], options?: HoldAppend): Promise<readonly Fact[]>;
+  append(facts: readonly NewFact[], options?: AppendOptions): Promise<readonly Fact[]>;
   live(events: readonly LiveBody[]): void;
   notice(severity: "info" | "warning" | "error", code: string, title: string, detail?: string): void;
   /** Ends the active run for this reason as soon as its action can stop. `problem` with `failed`. */
@@ -103,7 +100,7 @@ class SessionHold implements Hold {
     return this.#halting.signal;
   }
 
-  async append(newFacts: readonly NewFact[], options: HoldAppend = {}): Promise<readonly Fact[]> {
+  async append(newFacts: readonly NewFact[], options: AppendOptions = {}): Promise<readonly Fact[]> {
     const { redactor } = this.definitions;
     const clean = redactor.active ? newFacts.map((fact) => redactor.json(fact)) : newFacts;
     const { facts, stored } = this.journal.append(clean, options);

@@ -40,8 +40,10 @@ export interface Journal {
 export type Appended = { readonly facts: readonly Fact[]; readonly stored: Promise<void> };
 
 export type AppendOptions = {
-  /** Goes to the disk in `full` durability. */
+  /** Goes to the disk in `full` durability, at once. */
   readonly sync?: boolean;
+  /** Somebody waits for `stored`: written at once. Without `sync` or `wait` the facts may ride along with what follows in this tick. */
+  readonly wait?: boolean;
   /** Mailbox positions that these facts answer. */
   readonly consumes?: readonly number[];
   /** Timers to set or (`at` undefined) cancel; each becomes a mailbox entry when due. */

@@ -105,7 +105,7 @@ export function initialState(fact: FactOf<"session.created">): SessionState {
   return {
     sessionId: fact.sessionId,
     agent: fact.agent,
-    ...(fact.key !== undefined && { key: fact.key }),
+    ...(fact.sessionKey !== undefined && { key: fact.sessionKey }),
     ...(fact.title !== undefined && { title: fact.title }),
     ...(fact.workspace !== undefined && { workspace: fact.workspace }),
     ...(fact.parent !== undefined && { parent: fact.parent }),

@@ -21,11 +21,16 @@ import {
 import { loadBlob, readAll } from "./store-read.ts";
 import { Worker } from "./worker.ts";
 
-export type StoreEngineOptions = { readonly clock: Clock; readonly ids: Ids };
+export type StoreEngineOptions = {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** Default "tick": facts that nobody waits for share one write at the end of the tick. "each" is for crash tests. */
+  readonly commit?: "tick" | "each";
+};
 
 /** Serves memory, SQLite and every other `Store`. Closes the store with itself. */
-export function storeEngine(store: Store, { clock, ids }: StoreEngineOptions): Engine {
-  return new StoreEngine(store, clock, ids);
+export function storeEngine(store: Store, options: StoreEngineOptions): Engine {
+  return new StoreEngine(store, options);
 }
 
 class StoreEngine implements Engine {
@@ -38,12 +43,13 @@ class StoreEngine implements Engine {
   #unwatch: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(store: Store, clock: Clock, ids: Ids) {
+  constructor(store: Store, { clock, ids, commit = "tick" }: StoreEngineOptions) {
     this.id = store.id;
     this.#store = store;
     this.#clock = clock;
     this.#ids = ids;
-    this.#worker = new Worker(store, clock, ids, (sessionId, agent) => this.#channel(sessionId, agent));
+    const channelOf = (sessionId: string, agent: string): Channel => this.#channel(sessionId, agent);
+    this.#worker = new Worker(store, { clock, ids, commit, channelOf });
   }
 
   async submit(op: Op, options: { readonly idempotencyKey: string; readonly actor: Actor }): Promise<Accepted> {
@@ -167,13 +173,14 @@ class StoreEngine implements Engine {
 
   async #open(op: OpOf<"open">, actor: Actor): Promise<Accepted> {
     const at = this.#clock.now();
-    const { type: _type, messages = [], ...fields } = op;
-    const created: Fact = {
+    const { type: _type, key: sessionKey, messages = [], ...fields } = op;
+    const created: FactOf<"session.created"> = {
+      ...fields,
       type: "session.created",
       key: "session",
       seq: 1,
       at,
-      ...fields,
+      ...(sessionKey !== undefined && { sessionKey }),
       mode: op.mode ?? "ask",
       actor,
     };
@@ -184,13 +191,12 @@ class StoreEngine implements Engine {
       at,
       message,
     }));
-    const first = firstSummary(created as FactOf<"session.created">); // built on the line above
     const { sessionId } = await this.#store.create({
       sessionId: op.sessionId,
-      ...(op.key !== undefined && { key: op.key }),
+      ...(sessionKey !== undefined && { key: sessionKey }),
       ...(actor.tenant !== undefined && { tenant: actor.tenant }),
       facts: [created, ...imported],
-      summary: { ...first, head: 1 + imported.length },
+      summary: { ...firstSummary(created), head: 1 + imported.length },
     });
     this.#worker.adopt(sessionId);
     return { sessionId };

@@ -7,7 +7,7 @@ import type { Fact, FactBody, Live, LiveBody, NewFact } from "./event.ts";
 import type { AppendOptions, Appended, Journal } from "./journal.ts";
 import { type Json, sha256 } from "./json.ts";
 import type { MailboxEntry } from "./op.ts";
-import type { SessionSummary, Snapshot, Store } from "./store.ts";
+import type { Append, SessionSummary, Snapshot, Store } from "./store.ts";
 import { loadBlob, readAll } from "./store-read.ts";
 import { summarize } from "./summary.ts";
 
@@ -18,8 +18,22 @@ export type HoldOf = {
   readonly attemptId: string;
   readonly summary: SessionSummary | undefined;
   readonly channel: Channel;
+  /** "tick": what nobody waits for is written at the end of the tick, together. "each": every append is a write. */
+  readonly commit: "tick" | "each";
   /** Told when a timer was set for `at`. */
   readonly timerSet: (at: number) => void;
+};
+
+/** What goes to the store in one write. */
+type Ride = {
+  readonly facts: Fact[];
+  readonly consumes: number[];
+  readonly timers: { readonly name: string; readonly at: number | undefined }[];
+  snapshot?: Snapshot;
+  sync: boolean;
+  readonly stored: Promise<void>;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
 };
 
 export class StoreJournal implements Journal {
@@ -29,6 +43,7 @@ export class StoreJournal implements Journal {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #channel: Channel;
+  readonly #commit: "tick" | "each";
   readonly #timerSet: (at: number) => void;
   readonly #lost = new AbortController();
   readonly #draining = new AbortController();
@@ -36,6 +51,8 @@ export class StoreJournal implements Journal {
   readonly #known = new Map<string, Fact>();
   #head: number;
   #published: number;
+  #next: Ride | undefined;
+  #last: Promise<void> = Promise.resolve();
   #eph = 0;
   /** Live events whose facts are not stored yet. */
   #waiting: Live[] = [];
@@ -53,6 +70,7 @@ export class StoreJournal implements Journal {
     this.#clock = clock;
     this.#channel = hold.channel;
     this.#timerSet = hold.timerSet;
+    this.#commit = hold.commit;
     this.#head = hold.head;
     this.#published = hold.head;
     this.#summary = hold.summary;
@@ -90,36 +108,69 @@ export class StoreJournal implements Journal {
       this.#eph = 0;
       if (fresh.some((fact) => fact.type === "run.finished")) this.#known.clear();
     }
-    return { facts, stored: this.#write(fresh, at, options) };
+    return { facts, stored: this.#ride(fresh, options) };
   }
 
-  /** Writes and, once that is done, publishes. Commits come back in the order of the calls. */
-  async #write(facts: readonly Fact[], at: number, options: AppendOptions): Promise<void> {
-    const { sync = false, consumes = [], timers = [], snapshot } = options;
-    if (facts.length === 0 && consumes.length === 0 && timers.length === 0 && snapshot === undefined) return;
+  /** Writes what waits for the end of the tick. Resolves when everything so far is stored. */
+  flush(): Promise<void> {
+    if (this.#next !== undefined) this.#depart(this.#next);
+    return this.#last;
+  }
+
+  /** Adds to the write of this tick; what somebody waits for goes at once, with all that came before it. */
+  #ride(facts: readonly Fact[], options: AppendOptions): Promise<void> {
+    const { sync = false, wait = false, consumes = [], timers = [], snapshot } = options;
+    if (facts.length === 0 && consumes.length === 0 && timers.length === 0 && snapshot === undefined)
+      return this.flush();
+    const ride = (this.#next ??= this.#newRide());
+    ride.facts.push(...facts);
+    ride.consumes.push(...consumes);
+    ride.timers.push(...timers);
+    if (snapshot !== undefined) ride.snapshot = snapshot;
+    ride.sync ||= sync;
+    if (sync || wait || this.#commit === "each") this.#depart(ride);
+    return ride.stored;
+  }
+
+  #newRide(): Ride {
+    const { promise: stored, resolve, reject } = Promise.withResolvers<void>();
+    stored.catch(() => undefined); // a failure is seen by whoever waits, and by `signal`
+    const ride: Ride = { facts: [], consumes: [], timers: [], sync: false, stored, resolve, reject };
+    setImmediate(() => this.#depart(ride));
+    return ride;
+  }
+
+  /** Writes and, once that is done, publishes. Writes come back in the order in which they were made. */
+  #depart(ride: Ride): void {
+    if (this.#next !== ride) return;
+    this.#next = undefined;
+    this.#last = ride.stored;
+    const { facts, consumes, timers, snapshot, sync } = ride;
     const before = this.#summary;
     this.#summary = before === undefined ? undefined : facts.reduce(summarize, before);
-    const changed = this.#summary !== before && this.#summary !== undefined;
+    const changed = this.#summary === before ? undefined : this.#summary;
     const { sessionId, epoch } = this;
-    try {
-      await this.#store.append(
-        {
-          sessionId,
-          epoch,
-          facts,
-          ...(consumes.length > 0 && { consumes }),
-          ...(timers.length > 0 && { timers }),
-          ...(changed && { summary: { ...(this.#summary as SessionSummary), head: this.#head, updatedAt: at } }), // checked by `changed`
-          ...(snapshot !== undefined && { snapshot }),
-        },
-        { sync },
-      );
-    } catch (error) {
-      this.lose(error);
-      throw error;
-    }
-    this.#publish(facts);
-    for (const { at: due } of timers) if (due !== undefined) this.#timerSet(due);
+    const at = facts.at(-1)?.at ?? 0;
+    const write: Append = {
+      sessionId,
+      epoch,
+      facts,
+      ...(consumes.length > 0 && { consumes }),
+      ...(timers.length > 0 && { timers }),
+      ...(changed !== undefined && { summary: { ...changed, head: this.#head, updatedAt: at } }),
+      ...(snapshot !== undefined && { snapshot }),
+    };
+    this.#store.append(write, { sync }).then(
+      () => {
+        this.#publish(facts);
+        for (const { at: due } of timers) if (due !== undefined) this.#timerSet(due);
+        ride.resolve();
+      },
+      (error: unknown) => {
+        this.lose(error);
+        ride.reject(error);
+      },
+    );
   }
 
   async step<T extends Json | void>(_key: string, perform: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -195,13 +246,15 @@ export class StoreJournal implements Journal {
   }
 
   #publish(facts: readonly Fact[]): void {
-    const last = facts.at(-1);
-    if (last === undefined) return;
-    this.#published = last.seq;
-    this.#channel.publishFacts(facts);
-    if (this.#waiting.length === 0) return;
-    const ready = this.#waiting.filter((event) => event.seq <= last.seq);
-    this.#waiting = this.#waiting.filter((event) => event.seq > last.seq);
-    this.#channel.publishLive(ready);
+    for (const fact of facts) {
+      this.#channel.publishFact(fact);
+      this.#published = fact.seq;
+      if (this.#waiting.length > 0) this.#publishWaiting();
+    }
+  }
+
+  #publishWaiting(): void {
+    const behind = this.#waiting.findIndex((event) => event.seq > this.#published);
+    this.#channel.publishLive(this.#waiting.splice(0, behind === -1 ? this.#waiting.length : behind));
   }
 }

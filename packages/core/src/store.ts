@@ -140,7 +140,7 @@ export function firstSummary(fact: FactOf<"session.created">): SessionSummary {
   return {
     sessionId: fact.sessionId,
     agent: fact.agent,
-    ...(fact.key !== undefined && { key: fact.key }),
+    ...(fact.sessionKey !== undefined && { key: fact.sessionKey }),
     ...(fact.actor.tenant !== undefined && { tenant: fact.actor.tenant }),
     ...(fact.title !== undefined && { title: fact.title }),
     ...(fact.parent !== undefined && { parent: fact.parent.sessionId }),

@@ -12,11 +12,18 @@ import { StoreJournal } from "./store-journal.ts";
 type Held = { readonly journal: StoreJournal; readonly driving: Promise<void> };
 type Sighting = { readonly beat: number; readonly since: number };
 
+export type WorkerOptions = {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly commit: "tick" | "each";
+  readonly channelOf: (sessionId: string, agent: string) => Channel;
+};
+
 export class Worker {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #ids: Ids;
-  readonly #channelOf: (sessionId: string, agent: string) => Channel;
+  readonly #options: WorkerOptions;
   readonly #owner: string;
   readonly #held = new Map<string, Held>();
   readonly #own = new Set<string>();
@@ -32,11 +39,12 @@ export class Worker {
   #scanAgain = false;
   #closed = false;
 
-  constructor(store: Store, clock: Clock, ids: Ids, channelOf: (sessionId: string, agent: string) => Channel) {
+  constructor(store: Store, options: WorkerOptions) {
+    const { clock, ids } = options;
     this.#store = store;
     this.#clock = clock;
     this.#ids = ids;
-    this.#channelOf = channelOf;
+    this.#options = options;
     this.#owner = `own_${ids.random()}`;
   }
 
@@ -192,7 +200,8 @@ export class Worker {
       ...claim,
       attemptId: this.#ids.random(),
       summary: await this.#store.summary(sessionId),
-      channel: this.#channelOf(sessionId, agent),
+      channel: this.#options.channelOf(sessionId, agent),
+      commit: this.#options.commit,
       timerSet: (at) => this.#timerSet(at),
     });
     const driving = this.#drive(job.drive, journal);
@@ -207,6 +216,7 @@ export class Worker {
     } catch (error) {
       this.#report(journal, error);
     } finally {
+      await journal.flush().catch(() => undefined); // it reported itself
       journal.lose(new CapstanError("lost-ownership", `This hold on ${sessionId} is over`));
       this.#held.delete(sessionId);
       await this.#store.release(sessionId, epoch).catch(() => undefined); // whoever opens next takes over from a dead owner

@@ -2,6 +2,7 @@ import { CapstanError, type Json, type Message, type ModelEvent, type ModelReque
 import { describe, expect, it } from "vitest";
 import { anthropicFrom, type AnthropicOptions } from "./anthropic.ts";
 import { fetchTransport } from "./fetch-transport.ts";
+import type { Transport } from "./transport.ts";
 import {
   type AnthropicReply,
   type AnthropicServer,
@@ -12,6 +13,7 @@ import {
   modelRequest,
   partsOf,
   signatureOf,
+  wireBytes,
   type WireEvent,
   wireEvent,
 } from "./testing/index.ts";
@@ -379,6 +381,51 @@ describe("anthropic", () => {
   });
 });
 
+describe("anthropic's transport", () => {
+  function chunked(chunks: () => AsyncGenerator<Uint8Array>): Transport {
+    return async () => ({ status: 200, headers: { "content-type": "text/event-stream" }, chunks: chunks() });
+  }
+  const whole = wireBytes([
+    wireEvent({ type: "message_start", message: { id: "msg_1", model: "m" } }),
+    wireEvent({ type: "message_delta", delta: { stop_reason: "end_turn" } }),
+    wireEvent({ type: "message_stop" }),
+  ]);
+
+  for (const after of ["stays open", "breaks", "goes on"]) {
+    it(`ends with the message when the connection ${after} after it`, async () => {
+      const closed = Promise.withResolvers<void>();
+      async function* chunks(): AsyncGenerator<Uint8Array> {
+        try {
+          yield whole;
+          if (after === "breaks") throw new Error("reset");
+          if (after === "stays open") await new Promise(() => {});
+          for (;;) yield await new Promise<Buffer>((resolve) => setImmediate(() => resolve(Buffer.from(": more\n\n"))));
+        } finally {
+          closed.resolve();
+        }
+      }
+      const model = anthropicFrom({ ANTHROPIC_API_KEY: KEY }, "m", { transport: chunked(chunks) });
+      const events = await collectEvents(model, modelRequest([user("Hello")]));
+      expect(events.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
+      if (after !== "stays open") await closed.promise;
+    });
+  }
+
+  it("closes the answer when the reader stops in the middle", async () => {
+    let closed = false;
+    async function* chunks(): AsyncGenerator<Uint8Array> {
+      try {
+        for (const byte of whole) yield Uint8Array.of(byte);
+      } finally {
+        closed = true;
+      }
+    }
+    const model = anthropicFrom({ ANTHROPIC_API_KEY: KEY }, "m", { transport: chunked(chunks) });
+    for await (const _batch of model.stream(modelRequest([user("Hello")]))) break;
+    expect(closed).toBe(true);
+  });
+});
+
 describe("anthropic's key", () => {
   it("MODEL-06 names the variable when there is none", () => {
     expect(() => anthropicFrom({})).toThrow(
@@ -532,6 +579,12 @@ describe("anthropic's request", () => {
       expect([sent, config]).toEqual([thinking, effort === undefined ? undefined : { effort }]);
     });
   }
+
+  it("MODEL-14 leaves what was asked for the answer beside a thinking budget", async () => {
+    const settings = { maxOutputTokens: 500, reasoning: { budgetTokens: 4_000 } } as const;
+    const body = await bodyOf({ settings }, {}, "claude-haiku-4-5");
+    expect(body).toMatchObject({ max_tokens: 4_500, thinking: { budget_tokens: 4_000 } });
+  });
 
   it("MODEL-14 leaves thinking out where it forces a call", async () => {
     const settings = { toolChoice: "required", reasoning: "high" } as const;

@@ -50,7 +50,7 @@ const DEFAULT_OUTPUT_TOKENS = 32_000;
 /** An error's text is read up to here. */
 const ERROR_BODY_BYTES = 64 * 1024;
 /** How long the end of the body may take after the message has ended, so that the connection can be used again. */
-const LINGER_MS = 250;
+const LINGER_MS = 100;
 
 /** Without `modelId`: `ANTHROPIC_MODEL`, else `DEFAULT_MODEL`. Throws `model-key-missing` or `config-invalid` at once. */
 export function anthropic(modelId?: string, options: AnthropicOptions = {}): Model {
@@ -123,20 +123,23 @@ async function* stream(endpoint: Endpoint, request: ModelRequest): AsyncGenerato
     if (!decoder.started) throw protocolError("sent an empty answer", { retryable: true });
   } finally {
     if (decoder.finished) await linger(chunks);
-    await chunks.return?.();
+    else await chunks.return?.();
   }
 }
 
 /** Reads what follows the message, normally nothing but its end. */
 async function linger(chunks: AsyncIterator<Uint8Array>): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<"late">();
-  const cancel = systemClock.after(LINGER_MS, () => resolve("late"), { background: true });
-  const drained = (async () => {
-    while ((await chunks.next()).done !== true);
-    return "done" as const;
-  })();
-  await Promise.race([drained.catch(() => "done" as const), late]); // the message is whole: what breaks now is no error
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const cancel = systemClock.after(LINGER_MS, resolve, { background: true });
+  let done = false;
+  const drain = async (): Promise<void> => {
+    while (!done) done = (await chunks.next()).done === true;
+  };
+  await Promise.race([drain().catch(() => {}), late]); // the message is whole: what breaks now is no error
   cancel();
+  if (done) return;
+  done = true;
+  chunks.return?.().catch(() => {}); // not awaited: a generator would first wait for its next chunk
 }
 
 async function post(

@@ -17,7 +17,7 @@ export function fetchTransport(fetchFunction?: typeof fetch): Transport {
         redirect: "manual", // a redirect would carry the key to another host
         signal: watch.signal,
       });
-      watch.touch();
+      watch.stop();
       const headers = Object.fromEntries(response.headers);
       return { status: response.status, headers, chunks: bodyChunks(response, watch, request.signal, url) };
     } catch (error) {
@@ -45,31 +45,27 @@ function idleWatch(request: TransportRequest, url: URL): IdleWatch {
   };
 }
 
-async function* bodyChunks(
-  response: Response,
-  watch: IdleWatch,
-  signal: AbortSignal,
-  url: URL,
-): AsyncGenerator<Uint8Array> {
+/** Not a generator: its `return` would wait for the read that it should break off. */
+function bodyChunks(response: Response, watch: IdleWatch, signal: AbortSignal, url: URL): AsyncIterable<Uint8Array> {
   const reader = response.body?.getReader();
-  if (reader === undefined) return watch.stop();
-  let ended = false;
-  try {
-    for (;;) {
-      watch.touch();
-      const { done, value } = await reader.read();
-      ended = done;
-      if (done) return;
-      watch.stop(); // the reader's own time does not count
-      yield value;
+  const next = async (): Promise<IteratorResult<Uint8Array>> => {
+    watch.touch(); // only now: the reader's own time does not count
+    try {
+      const { done, value } = (await reader?.read()) ?? { done: true };
+      return done ? { done, value: undefined } : { done, value };
+    } catch (error) {
+      throw toThrown(error, watch, signal, url);
+    } finally {
+      watch.stop();
     }
-  } catch (error) {
-    throw toThrown(error, watch, signal, url);
-  } finally {
+  };
+  const stop = async (): Promise<IteratorResult<Uint8Array>> => {
     watch.stop();
     // Without this an early stop would leave the provider generating.
-    if (!ended) reader.cancel().catch(() => {});
-  }
+    reader?.cancel().catch(() => {});
+    return { done: true, value: undefined };
+  };
+  return { [Symbol.asyncIterator]: () => ({ next, return: stop }) };
 }
 
 function toThrown(error: unknown, watch: IdleWatch, signal: AbortSignal, url: URL): unknown {

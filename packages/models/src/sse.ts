@@ -15,7 +15,7 @@ export interface SseReader {
 }
 
 /** Bytes one event may take. Tool inputs come in pieces far below this. */
-export const SSE_EVENT_BYTES: number = 16 * 1024 * 1024;
+const SSE_EVENT_BYTES = 16 * 1024 * 1024;
 
 const LF = 10;
 const CR = 13;

@@ -22,7 +22,7 @@ export type TransportResponse = {
   readonly headers: Readonly<Record<string, string>>;
   /**
    * The body, to be iterated once. Bytes that came with one read of the socket come as one chunk. Stopping early closes
-   * the connection; reading to the end gives it back for the next request.
+   * the connection, also while a chunk is awaited; reading to the end gives it back for the next request.
    */
   readonly chunks: AsyncIterable<Uint8Array>;
 };

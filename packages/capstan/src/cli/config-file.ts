@@ -1,5 +1,6 @@
 /** `--config`: a module whose default export is `config({ ... })`, or a JSON file of agents. Naming it is the decision to trust it. */
 
+import { spawnSync } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { extname, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -76,15 +77,18 @@ function missing(file: string): CapstanError {
   return new CapstanError("config-invalid", `There is no file ${file}; name the configuration file with --config`);
 }
 
-/** The file and line that an error of loading names: Node puts them first for syntax errors, into the stack for others. */
+/** The file and line that an error of loading names. A syntax error of plain JavaScript says its line only to `--check`. */
 function placeOf(error: unknown, file: string): string {
   const stack = error instanceof Error ? (error.stack ?? "") : "";
+  const checked = error instanceof SyntaxError ? spawnSync(process.execPath, ["--check", file], { encoding: "utf8" }).stderr : "";
+  for (const said of [stack, checked]) {
+    const head = /^(file:\/\/\S+|\/\S+):(\d+)\n/.exec(said);
+    if (head?.[1] !== undefined) return `${shownFile(head[1])}:${head[2]}`;
+  }
   const url = pathToFileURL(file).href;
-  const head = /^(file:\/\/\S+|\/\S+):(\d+)\n/.exec(stack);
-  if (head?.[1] !== undefined) return `${shownFile(head[1])}:${head[2]}`;
   const frame = stack.split("\n").find((line) => line.includes(url) || line.includes(file));
-  const place = frame === undefined ? null : /:(\d+):(\d+)\)?$/.exec(frame);
-  return place === null ? file : `${file}:${place[1]}`;
+  const place = frame === undefined ? null : /:(\d+):\d+\)?$/.exec(frame);
+  return place === null ? shownFile(file) : `${shownFile(file)}:${place[1]}`;
 }
 
 function shownFile(name: string): string {

@@ -1,7 +1,7 @@
 /** The user's own settings: `settings.json`, beside nothing that a project could write. */
 
 import { join } from "node:path";
-import { CapstanError, messageOf, parseRule } from "@capstan/core";
+import { messageOf, parseRule, type Permission } from "@capstan/core";
 import { z } from "zod";
 import { type Env, homeFolders } from "../home-folders.ts";
 import { readJsonFile } from "./json-file.ts";
@@ -15,17 +15,17 @@ const rule = z.string().superRefine((text, context) => {
     context.addIssue({ code: "custom", message: messageOf(error) });
   }
 });
-export const permissionSchema = z.strictObject({
+export const permissionSchema: z.ZodType<Permission> = z.strictObject({
   mode: z.enum(MODES).exactOptional(),
   allow: z.array(rule).exactOptional(),
   ask: z.array(rule).exactOptional(),
   deny: z.array(rule).exactOptional(),
 });
-const settingsSchema = z.strictObject({
+export type Settings = { readonly model?: string; readonly permission?: Permission };
+const settingsSchema: z.ZodType<Settings> = z.strictObject({
   model: z.string().min(1).exactOptional(),
   permission: permissionSchema.exactOptional(),
 });
-export type Settings = z.infer<typeof settingsSchema>;
 
 export function settingsFile(env: Env): string {
   return join(homeFolders(env).settings, "settings.json");
@@ -34,17 +34,4 @@ export function settingsFile(env: Env): string {
 /** Empty when there is no file. Throws `config-invalid`. */
 export async function readSettings(env: Env = process.env): Promise<Settings> {
   return (await readJsonFile(settingsFile(env), settingsSchema)) ?? {};
-}
-
-/** Checks rules of the command line. Throws `rule-invalid`. */
-export function checkedRules(rules: readonly string[]): readonly string[] {
-  for (const text of rules) {
-    try {
-      parseRule(text);
-    } catch (error) {
-      if (CapstanError.is(error)) throw error;
-      throw new CapstanError("rule-invalid", messageOf(error), { cause: error });
-    }
-  }
-  return rules;
 }

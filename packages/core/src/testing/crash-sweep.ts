@@ -70,7 +70,7 @@ async function runOnce(options: CrashSweepOptions, point: CrashPoint | undefined
         Object.entries(models).map(([name, model]) => [name, ledger.watchModel(model, store)]),
       ),
       work: "all",
-      engine: storeEngine(store, { clock: systemClock, ids }),
+      engine: storeEngine(store, { clock: systemClock, ids, commit: "each" }),
       host: { clock: systemClock, ids },
     });
   };

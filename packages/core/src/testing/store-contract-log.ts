@@ -141,7 +141,7 @@ export const logCases: readonly StoreCase[] = [
         store.append(write("ses_1", epoch, [dataFact(2, 1)]), { sync: true }),
         store.submit(sendMail("ses_1", "a", "hi")),
         store.append(write("ses_1", epoch + 9, [dataFact(3, "stale")]), { sync: true }),
-        store.append(write("ses_1", epoch, [dataFact(3, 1, "data/2")]), { sync: false }),
+        store.append(write("ses_1", epoch, [dataFact(3, 1, "undone"), dataFact(4, 1, "data/2")]), { sync: false }),
         store.submit(sendMail("ses_1", "a", "other")),
         store.append(write("ses_1", epoch, [dataFact(3, 1)], { consumes: [1] }), { sync: false }),
         store.submit(sendMail("ses_0", "a", "hi")),

@@ -132,9 +132,10 @@ function parameters(options: BodyOptions, settings: ModelSettings, tools: readon
   const { thinking, effort } = reasoning(options, settings, tools.length > 0 && toolChoice !== "auto");
   if (thinking !== undefined) made["thinking"] = thinking;
   const budget = thinking?.["budget_tokens"];
-  // Thinking counts towards max_tokens, which must be larger than the budget.
-  if (typeof budget === "number" && Number(made["max_tokens"]) <= budget) {
-    made["max_tokens"] = Math.min(budget + options.maxOutputTokens, Math.max(options.maxOutputLimit, budget + 1));
+  const asked = settings.maxOutputTokens ?? options.maxOutputTokens;
+  // Thinking counts towards max_tokens, which must be larger than the budget: what was asked for is left for the answer.
+  if (typeof budget === "number" && asked <= budget) {
+    made["max_tokens"] = Math.min(budget + asked, Math.max(options.maxOutputLimit, budget + 1));
   }
   if (effort !== undefined || settings.outputSchema !== undefined) {
     made["output_config"] = {

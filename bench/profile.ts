@@ -1,0 +1,62 @@
+/** Where the time of a measure goes: runs it under `--cpu-prof` and sums up self time by function. */
+
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Bench, Measure } from "./measure.ts";
+import { runOrder } from "./processes.ts";
+
+type CallFrame = { readonly functionName: string; readonly url: string; readonly lineNumber: number };
+type CpuProfile = {
+  readonly nodes: readonly { readonly id: number; readonly callFrame: CallFrame }[];
+  readonly samples: readonly number[];
+  readonly timeDeltas: readonly number[];
+};
+
+const TOP = 25;
+
+export async function profile(bench: Bench, measure: Measure | undefined): Promise<void> {
+  const order = measure?.profile;
+  if (order === undefined) throw new Error(`there is nothing to profile for ${measure?.name ?? "this name"}`);
+  const folder = await mkdtemp(join(bench.folder, "profile-"));
+  const options = ["--cpu-prof", `--cpu-prof-dir=${folder}`, "--cpu-prof-interval=200"];
+  const { units = 1, ...numbers } = await runOrder({ ...order, url: bench.url }, options);
+  const [file] = await readdir(folder);
+  const text = await readFile(join(folder, file ?? ""), "utf8");
+  await rm(folder, { recursive: true });
+  const parsed = JSON.parse(text) as CpuProfile; // written by V8
+  console.log(`${measure?.name}: ${units} units, ${JSON.stringify(numbers)} (with the profiler and the warm-up)\n`);
+  const functions = selfTimes(parsed, nameOf);
+  print("function", functions, TOP);
+  console.log("");
+  print("file", selfTimes(parsed, fileOf), TOP);
+}
+
+function selfTimes({ nodes, samples, timeDeltas }: CpuProfile, name: (frame: CallFrame) => string): Map<string, number> {
+  const names = new Map(nodes.map(({ id, callFrame }) => [id, name(callFrame)]));
+  const times = new Map<string, number>();
+  for (const [index, id] of samples.entries()) {
+    const called = names.get(id) ?? "?";
+    times.set(called, (times.get(called) ?? 0) + (timeDeltas[index] ?? 0));
+  }
+  times.delete("(idle)");
+  return times;
+}
+
+function print(what: string, times: ReadonlyMap<string, number>, top: number): void {
+  const total = [...times.values()].reduce((sum, time) => sum + time, 0);
+  console.log(`   self ms   share  ${what} (of ${(total / 1_000).toFixed(0)} ms)`);
+  for (const [name, time] of [...times].toSorted((a, b) => b[1] - a[1]).slice(0, top)) {
+    console.log(`${(time / 1_000).toFixed(1).padStart(10)}  ${((time / total) * 100).toFixed(1).padStart(5)}%  ${name}`);
+  }
+}
+
+function nameOf(frame: CallFrame): string {
+  const { functionName, lineNumber } = frame;
+  if (frame.url === "") return functionName || "(anonymous)";
+  return `${functionName || "(anonymous)"}  ${fileOf(frame)}:${lineNumber + 1}`;
+}
+
+function fileOf({ url, functionName }: CallFrame): string {
+  if (url === "") return functionName.startsWith("(") ? functionName : "(native)";
+  return url.replace(/^file:\/\//, "").replace(/^.*\/(?:packages|node_modules|bench)\//, (found) => found.slice(found.lastIndexOf("/", found.length - 2) + 1));
+}

@@ -1,0 +1,126 @@
+/** What a child does with its subject, and the numbers that come of it. Times of the processor are in microseconds. */
+
+import { lookAt, type LookInput } from "./subject.ts";
+import { type Numbers, setting, type Workload, type World } from "./world.ts";
+
+export const WORKLOADS = {
+  turns,
+  deltas,
+  steady,
+  crowd,
+  idleHeap: async (world) => (await import("./workload-heap.ts")).idleHeap(world),
+  inputBill: async () => (await import("./workload-bill.ts")).inputBill(),
+  prepareSession: async (world) => (await import("./workload-open.ts")).prepareSession(world),
+  openSession: async (world) => (await import("./workload-open.ts")).openSession(world),
+} satisfies Record<string, Workload>;
+
+function cpuMicros(since?: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(since);
+  return user + system;
+}
+
+/** Whole conversations of tool turns, each with its own beginning and end: cost per call of the tool. */
+async function turns(world: World): Promise<Numbers> {
+  const [count, calls, runs, warm] = ["turns", "calls", "runs", "warm"].map((name) => setting(world, name)) as [
+    number,
+    number,
+    number,
+    number,
+  ];
+  let made = 0;
+  const look = (input: LookInput): string => (made++, lookAt(input));
+  const subject = await world.subjectFor({ script: `tools/${count}/${calls}`, look, history: 0 });
+  for (let run = 0; run < warm; run++) await subject.converse(ignore);
+  made = 0;
+  const before = process.cpuUsage();
+  const startedAt = performance.now();
+  for (let run = 0; run < runs; run++) await subject.converse(ignore);
+  const cpu = cpuMicros(before);
+  const wallMs = performance.now() - startedAt;
+  expectCount("calls", made, runs * count * calls);
+  await subject.close();
+  return { cpu: cpu / made, wall: (wallMs * 1_000) / made, units: made };
+}
+
+/** Long texts to one subscriber: cost per delta. */
+async function deltas(world: World): Promise<Numbers> {
+  const count = setting(world, "deltas");
+  const runs = setting(world, "runs");
+  let seen = 0;
+  let said = 0;
+  const onText = (delta: string): void => {
+    seen += 1;
+    said += delta.length;
+  };
+  const script = `text/${count}/${setting(world, "chunkBytes")}`;
+  const subject = await world.subjectFor({ script, look: lookAt, history: 0 });
+  for (let run = 0; run < setting(world, "warm"); run++) await subject.converse(onText);
+  seen = 0;
+  said = 0;
+  const before = process.cpuUsage();
+  for (let run = 0; run < runs; run++) await subject.converse(onText);
+  const cpu = cpuMicros(before);
+  await subject.close();
+  return { cpu: cpu / (runs * count), seen: seen / runs, said: said / runs, units: runs * count };
+}
+
+/** Turns in the middle of one conversation, without its beginning and end: cost per turn at a length of history. */
+async function steady(world: World): Promise<Numbers> {
+  const count = setting(world, "turns");
+  const skipped = setting(world, "skip");
+  let made = 0;
+  let before = process.cpuUsage();
+  let cpu = 0;
+  const look = (input: LookInput): string => {
+    made += 1;
+    if (made === skipped) before = process.cpuUsage();
+    if (made === count) cpu = cpuMicros(before);
+    return lookAt(input);
+  };
+  const subject = await world.subjectFor({ script: `tools/${count}/1`, look, history: setting(world, "history") });
+  const results: number[] = [];
+  for (let run = 0; run < setting(world, "runs") + setting(world, "warm"); run++) {
+    made = 0;
+    await subject.converse(ignore);
+    expectCount("calls", made, count);
+    results.push(cpu / (count - skipped));
+  }
+  await subject.close();
+  const measured = results.slice(setting(world, "warm"));
+  return {
+    cpu: measured.reduce((sum, value) => sum + value, 0) / measured.length,
+    units: measured.length * (count - skipped),
+  };
+}
+
+/** Many conversations that begin in the same moment: cost per conversation, and how long each waited for its first text. */
+async function crowd(world: World): Promise<Numbers> {
+  const size = setting(world, "size");
+  const batches = setting(world, "batches");
+  const subject = await world.subjectFor({ script: `tools/${setting(world, "turns")}/1`, look: lookAt, history: 0 });
+  const waits: number[] = [];
+  const one = async (): Promise<void> => {
+    const startedAt = performance.now();
+    let first: number | undefined;
+    await subject.converse(() => (first ??= performance.now() - startedAt));
+    waits.push(first ?? Infinity);
+  };
+  const all = (): Promise<unknown> => Promise.all(Array.from({ length: size }, one));
+  for (let batch = 0; batch < setting(world, "warm"); batch++) await all();
+  waits.length = 0;
+  const before = process.cpuUsage();
+  for (let batch = 0; batch < batches; batch++) await all();
+  const cpu = cpuMicros(before);
+  await subject.close();
+  const sorted = waits.toSorted((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.ceil(sorted.length * share) - 1] ?? Infinity;
+  return { cpu: cpu / (size * batches), p99: at(0.99), p50: at(0.5), units: size * batches };
+}
+
+function expectCount(what: string, found: number, expected: number): void {
+  if (found !== expected) throw new Error(`${found} ${what} were made, not ${expected}`);
+}
+
+function ignore(): void {
+  // the subscriber reads and forgets
+}

@@ -1,0 +1,109 @@
+/** Kills workers at random moments, starts new ones, and lets the last one finish what was acknowledged. */
+
+import { sleep, systemClock } from "@capstan/core";
+import { Client, type ClientOptions } from "./client.ts";
+import { random, type Random } from "./random.ts";
+import { planText, type ToolName } from "./scene.ts";
+import { killAllWorkers, WorkerProcess } from "./worker-process.ts";
+import type { Said } from "./worker.ts";
+
+export type KillOptions = {
+  readonly folder: string;
+  readonly durability: "full" | "relaxed";
+  readonly kills: number;
+  readonly seed: number;
+  readonly lies?: boolean;
+  readonly tools?: readonly ToolName[];
+  /** Longest life of a worker after its start, in milliseconds. */
+  readonly lifeMs?: number;
+};
+
+/** Longest time the last worker is given to finish. */
+const REST_MS = 30_000;
+const LOOK_MS = 8;
+
+/** The client is still open: its logs and ledger are for the judge, who closes it. */
+export async function killLoop(options: KillOptions): Promise<Client> {
+  const { kills, lifeMs = 260 } = options;
+  const chance = random(options.seed);
+  const client = await Client.open(clientOptions(options));
+  const done = new AbortController();
+  const busy = keepBusy(client, done.signal);
+  try {
+    let standby = worker(options, client, 0);
+    for (let kill = 1; kill <= kills; kill++) {
+      const current = standby;
+      await current.until("loaded");
+      current.go();
+      standby = worker(options, client, kill);
+      await Promise.race([lifeOf(current, client, chance, lifeMs), busy.failed]);
+      await current.kill();
+    }
+    done.abort();
+    await busy.ended;
+    await finish(client, standby);
+    return client;
+  } catch (error) {
+    done.abort();
+    await client.close();
+    throw error;
+  } finally {
+    await killAllWorkers();
+  }
+}
+
+function clientOptions({ folder, durability, seed, tools }: KillOptions): ClientOptions {
+  return { folder, durability, seed, ...(tools !== undefined && { tools }) };
+}
+
+function worker({ folder, durability, seed, lies = false }: KillOptions, client: Client, life: number): WorkerProcess {
+  const heard = (said: Said): void => {
+    if (said.type === "sent") client.told(said.idempotencyKey, said.inputId, said.runId);
+  };
+  return new WorkerProcess({ folder, durability, seed: seed + life, paceMs: 6, lies }, heard);
+}
+
+/** One in eight dies while it starts, the others at work. */
+async function lifeOf(current: WorkerProcess, client: Client, chance: Random, lifeMs: number): Promise<void> {
+  if (chance.chance(0.125)) return sleep(systemClock, chance.int(0, 40));
+  await current.until("up");
+  handOut(current, client);
+  await sleep(systemClock, chance.int(1, lifeMs));
+}
+
+/** Inputs that no worker has acknowledged go to this one, under the same key as before. */
+function handOut(current: WorkerProcess, client: Client): void {
+  for (const { plan, session, acknowledged } of client.outbox) {
+    if (acknowledged) continue;
+    current.tell({ type: "send", key: session, idempotencyKey: plan.plan, text: planText(plan) });
+  }
+}
+
+function keepBusy(client: Client, signal: AbortSignal): { readonly ended: Promise<void>; readonly failed: Promise<never> } {
+  const look = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await client.topUp();
+      await client.answerRequests(0.5);
+      await sleep(systemClock, LOOK_MS);
+    }
+  };
+  const ended = look();
+  const failed = new Promise<never>((_resolve, reject) => ended.catch(reject));
+  failed.catch(() => undefined); // read by the race above
+  return { ended, failed };
+}
+
+async function finish(client: Client, last: WorkerProcess): Promise<void> {
+  await last.until("loaded");
+  last.go();
+  await last.until("up");
+  handOut(last, client);
+  const from = systemClock.monotonic();
+  while (systemClock.monotonic() - from < REST_MS) {
+    await client.answerRequests(0);
+    if (client.outbox.every(({ acknowledged }) => acknowledged) && (await client.atRest())) break;
+    await sleep(systemClock, LOOK_MS);
+  }
+  const complaints = await last.end();
+  if (complaints !== "") throw new Error(`the last worker complained: ${complaints}`);
+}
