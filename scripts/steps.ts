@@ -27,7 +27,7 @@ function script(name: string, ...args: readonly string[]): readonly string[] {
 export const staticSteps: readonly Step[] = [
   { name: "format", command: tool("oxfmt", "--check"), timeoutMs: 2 * MINUTE },
   { name: "lint", command: tool("oxlint", "--deny-warnings"), timeoutMs: 5 * MINUTE },
-  { name: "types", command: tool("tsc", "-p", "tsconfig.check.json"), timeoutMs: 5 * MINUTE },
+  { name: "types", command: tool("tsc", "-p", "tsconfig.json"), timeoutMs: 5 * MINUTE },
   { name: "unused code (knip)", command: tool("knip", "--no-config-hints"), timeoutMs: 5 * MINUTE },
   { name: "source rules", command: script("check-source.ts"), timeoutMs: MINUTE },
   ...(existsSync(join(root, "scripts", "check-errors.ts"))
@@ -38,7 +38,7 @@ export const staticSteps: readonly Step[] = [
 
 export const testStep: Step = { name: "tests", command: tool("vitest", "run"), timeoutMs: 10 * MINUTE };
 export const examplesStep: Step = { name: "examples", command: script("run-examples.ts"), timeoutMs: 10 * MINUTE };
-export const buildStep: Step = { name: "build", command: tool("tsc", "-b"), timeoutMs: 5 * MINUTE };
+export const buildStep: Step = { name: "build", command: tool("tsc", "-b", "tsconfig.build.json"), timeoutMs: 5 * MINUTE };
 export const slowStep: Step = {
   name: "slow tests",
   command: tool("vitest", "run", "--config", "vitest.slow.config.ts"),

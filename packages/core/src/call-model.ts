@@ -131,7 +131,8 @@ async function finishTurn(hold: Hold, turn: number, model: Model, result: TurnRe
   const runId = state.run?.id ?? "";
   const reason =
     hold.halted.aborted && result.reason !== "tool-calls" && result.reason !== "stop" ? "interrupted" : result.reason;
-  const parts = await keepBytes(hold.journal, toHistory(hold, runId, turn, reason, result.parts));
+  const clean = result.parts.map((part) => cleaned(hold, part));
+  const parts = await keepBytes(hold.journal, toHistory(hold, runId, turn, reason, clean));
   const { labels } = await hold.conversation();
   const messageId = `${runId}/turn/${turn}/message`;
   const message: Message = { id: messageId, role: "assistant", parts, ...(labels.length > 0 && { labels }) };
@@ -151,6 +152,13 @@ async function finishTurn(hold: Hold, turn: number, model: Model, result: TurnRe
   const added: NewFact[] = parts.length === 0 ? [] : [{ type: "message.added", key: messageId, runId, message, turn }];
   await hold.append([...added, finished]);
   showUsage(hold, model, result.usage);
+}
+
+/** A thought whose text was redacted no longer fits its seal. */
+function cleaned(hold: Hold, part: Part): Part {
+  const { redactor } = hold.definitions;
+  if (!redactor.active || part.type !== "reasoning" || redactor.text(part.text) === part.text) return part;
+  return { type: "reasoning", text: redactor.text(part.text) };
 }
 
 /** What of the answer the conversation keeps: calls only when the model ended by asking for them, an unfinished thought never. */

@@ -3,6 +3,7 @@
 export { agent } from "./agent.ts";
 export type { Agent, AgentDefinition, AgentLimits, Instructions, Permission, PermissionRules } from "./agent.ts";
 export { systemClock, sleep, type Clock } from "./clock.ts";
+export { cachePlan, LOOK_BACK_BLOCKS } from "./cache-plan.ts";
 export { conversation, CONVERSATION_FACTS, type Conversation } from "./conversation.ts";
 export { decide, type Action, type HaltReason } from "./decide.ts";
 export type { Definitions } from "./definitions.ts";

@@ -83,8 +83,12 @@ export class StoreJournal implements Journal {
     return this.#draining.signal;
   }
 
-  read(options: { readonly after?: number; readonly types?: readonly FactBody["type"][] } = {}): AsyncIterable<Fact> {
-    return readAll(this.#store, this.sessionId, options);
+  /** Also what was numbered just now: the log is what was folded, stored or not yet. */
+  async *read(
+    options: { readonly after?: number; readonly types?: readonly FactBody["type"][] } = {},
+  ): AsyncIterable<Fact> {
+    await this.flush();
+    yield* readAll(this.#store, this.sessionId, options);
   }
 
   snapshot(): Promise<Snapshot | undefined> {
@@ -145,6 +149,7 @@ export class StoreJournal implements Journal {
     if (this.#next !== ride) return;
     this.#next = undefined;
     this.#last = ride.stored;
+    if (this.signal.aborted) return ride.reject(this.signal.reason); // what came before it may be missing
     const { facts, consumes, timers, snapshot, sync } = ride;
     const before = this.#summary;
     this.#summary = before === undefined ? undefined : facts.reduce(summarize, before);

@@ -115,7 +115,7 @@ export class Worker {
   }
 
   async #scanUntilQuiet(): Promise<void> {
-    await undefined; // `#scanning` is set before this runs, and unset in the same breath as the last look at `#scanAgain`
+    await Promise.resolve(); // `#scanning` is set before this runs, and unset in the same breath as the last look at `#scanAgain`
     while (this.#scanAgain && !this.#closed && this.#job !== undefined) {
       this.#scanAgain = false;
       try {

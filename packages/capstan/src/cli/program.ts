@@ -1,4 +1,155 @@
-/** The command line: names, options and help. Each subcommand is loaded when it is called, so that help costs nothing. */
+/** The command line: names, options and help. Every subcommand is loaded when it is called, so that help costs nothing. */
 
+import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { CapstanError } from "@capstan/core/errors";
+import type { Config } from "../config.ts";
+import type { RunFlags } from "./run-command.ts";
+
+export type ProgramOptions = {
+  /** What the command is called; default `capstan`. */
+  readonly name?: string;
+  /** Agents and all else of a command of one's own; `--config` then takes its place. */
+  readonly config?: Config;
+};
+
+/** Runs one command line and returns its exit code. Every failure is one line on stderr. */
+export async function runProgram(argv: readonly string[], { name = "capstan", config }: ProgramOptions = {}): Promise<number> {
+  let exitCode = 0;
+  const act = (work: () => Promise<number>): Promise<void> => work().then((code) => void (exitCode = code));
+  const program = programOf(name, config, act);
+  process.stdout.on("error", () => undefined); // a reader that goes away; whoever writes much looks for it itself
+  try {
+    if (argv.length === 0) program.outputHelp();
+    else await program.parseAsync([...argv], { from: "user" });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return commandLineFailure(name, error);
+    const { reportFailure } = await import("./failure.ts");
+    return reportFailure(name, error);
+  }
+}
+
+type Act = (work: () => Promise<number>) => Promise<void>;
+type Place = { readonly name: string; readonly config: Config | undefined; readonly act: Act };
+
+function programOf(name: string, config: Config | undefined, act: Act): Command {
+  const program = new Command(name)
+    .description("Runs agents that survive crashes: every step is on disk before the next one starts.")
+    .version(version(), "-V, --version", "the version")
+    .helpOption("-h, --help", "this help")
+    .helpCommand(false)
+    .exitOverride()
+    .configureOutput({ outputError: () => undefined });
+  const place = { name, config, act };
+  addRun(program, place);
+  addResume(program, place);
+  addSessions(program, place);
+  if (config === undefined) addDemo(program, place);
+  addDoctor(program, place);
+  return program.addHelpText("after", `\nExit codes: 0 done, 1 failed, 2 usage, 3 refused with nobody to ask, 4 limit, 5 waiting, 130 interrupted.\n`);
+}
+
+function addRun(program: Command, { name, config, act }: Place): void {
+  program
+    .command("run")
+    .description("gives an agent one thing to do and follows it to its end")
+    .argument("[prompt]", "what is to be done; read from standard input when that is no terminal")
+    .option("-p, --prompt <text>", "the prompt, as an option")
+    .option("--session <id>", "go on with this session")
+    .option("--key <key>", "go on with the session of this key, or begin it")
+    .option("--idempotency-key <key>", "the same key gives the same run, also after a crash")
+    .option("--agent <name>", "which agent")
+    .option("--model <provider/name>", "which model")
+    .option("--max-usd <amount>", "end the run when it has cost this much", positive)
+    .option("--max-turns <number>", "end the run after so many model calls", positiveInteger)
+    .option("--allow <rule>", "allow what would be asked, such as 'shell(npm test)'; may be repeated", collect, [])
+    .option("--deny <rule>", "deny without asking; may be repeated", collect, [])
+    .addOption(new Option("--mode <mode>", "how calls are permitted").choices(["ask", "accept-edits", "bypass", "plan", "never-ask"]))
+    .option("--config <file>", "take agents from this module or JSON file")
+    .addOption(new Option("--output <format>", "what stdout gets").choices(["text", "json", "stream-json"]).default("text"))
+    .option("--cwd <folder>", "the folder to work in")
+    .action((prompt: string | undefined, flags: RunFlags) =>
+      act(async () => (await import("./run-command.ts")).runCommand(name, config, prompt, flags)),
+    );
+}
+
+function addResume(program: Command, { name, config, act }: Place): void {
+  program
+    .command("resume")
+    .description("goes on with what was left unfinished")
+    .argument("[session]", "only this session")
+    .option("--config <file>", "take agents from this module or JSON file")
+    .action((id: string | undefined, flags: { readonly config?: string }) =>
+      act(async () => (await import("./resume-command.ts")).resumeCommand(name, config, id, flags)),
+    );
+}
+
+function addSessions(program: Command, { name, config, act }: Place): void {
+  const sessions = program.command("sessions").description("lists, shows, exports and deletes sessions").helpCommand(false);
+  const load = () => import("./sessions-command.ts");
+  sessions
+    .command("list")
+    .description("lists the sessions, newest first")
+    .option("--json", "one JSON object a line")
+    .option("--limit <number>", "at most so many", positiveInteger, 50)
+    .action((flags: { readonly json?: boolean; readonly limit: number }) => act(async () => (await load()).listSessions(name, config, flags)));
+  sessions
+    .command("show")
+    .description("shows what was said and done")
+    .argument("<session>")
+    .action((id: string) => act(async () => (await load()).showSession(name, config, id)));
+  sessions
+    .command("export")
+    .description("writes the facts of a session as JSON lines")
+    .argument("<session>")
+    .action((id: string) => act(async () => (await load()).exportSession(name, config, id)));
+  sessions
+    .command("delete")
+    .description("deletes a session with all that belongs to it")
+    .argument("<session>")
+    .action((id: string) => act(async () => (await load()).deleteSession(name, config, id)));
+}
+
+function addDemo(program: Command, { name, act }: Place): void {
+  program
+    .command("demo")
+    .description("repairs a small broken project with a scripted model: no key, no network")
+    .action(() => act(async () => (await import("./demo-command.ts")).demoCommand(name)));
+}
+
+function addDoctor(program: Command, { name, config, act }: Place): void {
+  program
+    .command("doctor")
+    .description("checks what Capstan needs on this machine")
+    .action(() => act(async () => (await import("./doctor-command.ts")).doctorCommand(name, config)));
+}
+
+function collect(value: string, before: readonly string[]): readonly string[] {
+  return [...before, value];
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== "" && Number.isFinite(value) && value > 0) return value;
+  throw new InvalidArgumentError("It must be a number above 0.");
+}
+
+function positiveInteger(text: string): number {
+  const value = positive(text);
+  if (Number.isSafeInteger(value)) return value;
+  throw new InvalidArgumentError("It must be a whole number.");
+}
+
+/** Help and version are no failures; the rest is what was typed. */
+function commandLineFailure(name: string, error: CommanderError): number {
+  if (error.exitCode === 0) return 0;
+  const asked = error.code === "commander.help"; // a command that only has subcommands, without one
+  const message = asked ? "A subcommand is missing" : error.message.replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " ");
+  process.stderr.write(`${name}: ${message.charAt(0).toUpperCase()}${message.slice(1)}; see --help (usage)\n`);
+  return 2;
+}
+
+function version(): string {
+  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(text) as { readonly version: string }).version; // our own manifest
+}

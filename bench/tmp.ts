@@ -1,0 +1,10 @@
+import { startModel } from "./processes.ts";
+import { runtimeFor, DEFAULTS } from "./capstan.ts";
+import { lookAt, INPUT } from "./subject.ts";
+import { mkdtempSync } from "node:fs";
+process.env.ANTHROPIC_API_KEY="sk-ant-xxxxxxxxxxxxxxxxxxxxxxx";
+const m = await startModel();
+const rt = await runtimeFor(m.url, mkdtempSync("/tmp/x-"), DEFAULTS, {script:"tools/3/1", look: lookAt});
+const run = await rt.send("reader", INPUT);
+for await (const {event} of run.events()) console.log(JSON.stringify(event).slice(0,300));
+await rt.close(); await m.stop();

@@ -1,0 +1,127 @@
+/** `capstan doctor`: what Capstan needs on this machine, one line each, with what to do where something is missing. */
+
+import { access, constants, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { CapstanError, messageOf, type ToolContext } from "@capstan/core";
+import type { Config } from "../config.ts";
+import { homeFolders, makePrivateFolder } from "../home-folders.ts";
+import { openLocalEngine } from "../open-runtime.ts";
+import { EXIT } from "./failure.ts";
+import { inertLine } from "./inert.ts";
+import { screen as newScreen } from "./screen.ts";
+import { readSettings, settingsFile } from "./settings.ts";
+
+/** `hint`: Capstan works without it, but not for everything. */
+type Finding = { readonly status: "ok" | "hint" | "problem"; readonly what: string; readonly said: string };
+type Check = readonly [what: string, look: () => Promise<string | { readonly hint: string }>];
+
+const SEARCH_MS = 10_000;
+
+/** Ends with 1 when something is broken. */
+export async function doctorCommand(name: string, config: Config | undefined): Promise<number> {
+  const screen = newScreen();
+  const folder = config?.dataFolder ?? homeFolders(process.env).data;
+  let broken = false;
+  for (const [what, look] of checks(name, folder)) {
+    const finding = await found(what, look);
+    const mark = { ok: "ok     ", hint: "note   ", problem: "PROBLEM" }[finding.status];
+    screen.data(`${mark}  ${finding.what.padEnd(12)}  ${inertLine(finding.said)}`);
+    broken ||= finding.status === "problem";
+  }
+  await screen.flush();
+  return broken ? EXIT.failed : EXIT.done;
+}
+
+function checks(name: string, folder: string): readonly Check[] {
+  return [
+    ["node", async () => `v${process.versions.node} at ${process.execPath}`],
+    ["data folder", () => dataFolder(folder)],
+    ["store", () => store(folder)],
+    ["settings", settings],
+    ["bash", bash],
+    ["ripgrep", ripgrep],
+    ["key", () => key(name)],
+    ["model", model],
+  ];
+}
+
+async function found(what: string, look: Check[1]): Promise<Finding> {
+  try {
+    const said = await look();
+    return typeof said === "string" ? { status: "ok", what, said } : { status: "hint", what, said: said.hint };
+  } catch (error) {
+    const code = CapstanError.is(error) ? ` (${error.code})` : "";
+    return { status: "problem", what, said: `${messageOf(error).replace(/\.$/, "")}${code}` };
+  }
+}
+
+async function dataFolder(folder: string): Promise<string> {
+  await makePrivateFolder(folder);
+  try {
+    await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    throw new CapstanError("store-readonly", `${folder} cannot be written; change its permissions or set CAPSTAN_HOME`, { cause });
+  }
+  const { mode } = await stat(folder);
+  return (mode & 0o077) === 0 || process.platform === "win32" ? folder : `${folder} (others can look into it: chmod 700 ${folder})`;
+}
+
+async function store(folder: string): Promise<string> {
+  const engine = await openLocalEngine(folder);
+  try {
+    const sessions = await engine.list({});
+    const damaged = sessions.filter(({ status }) => status === "quarantined").length;
+    const unfinished = sessions.filter(({ status }) => status === "running" || status === "waiting" || status === "parked").length;
+    const some = `${join(folder, "capstan.db")}: ${sessions.length} sessions, ${unfinished} unfinished`;
+    if (damaged > 0) throw new CapstanError("session-damaged", `${some}, ${damaged} damaged: see them with "sessions list"`);
+    return some;
+  } finally {
+    await engine.close();
+  }
+}
+
+async function settings(): Promise<string> {
+  const file = settingsFile(process.env);
+  const { model, permission } = await readSettings();
+  const set = [model === undefined ? [] : ["model"], permission === undefined ? [] : ["permission"]].flat();
+  return set.length === 0 ? `none set in ${file}` : `${file} sets ${set.join(" and ")}`;
+}
+
+async function bash(): Promise<string | { readonly hint: string }> {
+  const { findBash } = await import("@capstan/tools/shell");
+  const path = findBash();
+  return path ?? { hint: "there is none, so agents have no shell tool; install bash" };
+}
+
+/** Searches for this very file with the tool that agents use. */
+async function ripgrep(): Promise<string> {
+  const { localWorkspace } = await import("@capstan/tools/workspaces/local");
+  const { globTool } = await import("@capstan/tools/files");
+  const workspace = await localWorkspace(import.meta.dirname);
+  try {
+    const context = { workspace, signal: AbortSignal.timeout(SEARCH_MS) } as unknown as ToolContext; // all that the tool looks at
+    const output = globTool.body.type === "execute" ? await globTool.body.execute({ pattern: "doctor-command.*" } as never, context) : undefined;
+    const said = JSON.stringify(output);
+    if (said?.includes("doctor-command.") === true) return "agents can search files";
+    throw new CapstanError("process-failed", `A search for a file that is there found nothing: ${said}; install Capstan again`);
+  } finally {
+    await workspace.close();
+  }
+}
+
+async function key(name: string): Promise<string | { readonly hint: string }> {
+  if ((process.env["ANTHROPIC_API_KEY"] ?? "").trim() !== "") return "ANTHROPIC_API_KEY is set";
+  return { hint: `ANTHROPIC_API_KEY is not set; set it to use Claude models ("${name} demo" needs none)` };
+}
+
+async function model(): Promise<string | { readonly hint: string }> {
+  const { model: wanted = "anthropic" } = await readSettings();
+  const { resolveModel } = await import("../open-runtime.ts");
+  try {
+    const { id } = await resolveModel(wanted);
+    return id;
+  } catch (error) {
+    if (CapstanError.is(error, "model-key-missing")) return { hint: `${wanted}, once its key is set` };
+    throw error;
+  }
+}

@@ -1,0 +1,106 @@
+/** `capstan sessions`: lists, shows, exports and deletes. Reads only what is stored; no model and no agent is needed. */
+
+import { CapstanError, type Engine, type Fact, openRuntime, type SessionSummary } from "@capstan/core";
+import type { Config } from "../config.ts";
+import { EXIT, failureLine } from "./failure.ts";
+import { inertLine } from "./inert.ts";
+import { openEngine } from "./open-agent.ts";
+import { type Screen, screen as newScreen } from "./screen.ts";
+import { shownTime, transcriptLines } from "./transcript-lines.ts";
+
+type Work = (engine: Engine, screen: Screen) => Promise<number>;
+
+async function withEngine(config: Config | undefined, work: Work): Promise<number> {
+  const screen = newScreen();
+  const engine = await openEngine(config);
+  try {
+    return await work(engine, screen);
+  } finally {
+    await engine.close();
+    await screen.flush();
+  }
+}
+
+export function listSessions(name: string, config: Config | undefined, { json = false, limit }: { readonly json?: boolean; readonly limit: number }): Promise<number> {
+  return withEngine(config, async (engine, screen) => {
+    const sessions = await engine.list({ limit });
+    if (json) for (const session of sessions) screen.data(JSON.stringify(session));
+    else if (sessions.length === 0) screen.note(`There are no sessions yet; "${name} run" begins one`);
+    else for (const line of table(sessions)) screen.data(line);
+    return EXIT.done;
+  });
+}
+
+export function showSession(name: string, config: Config | undefined, id: string): Promise<number> {
+  return withEngine(config, async (engine, screen) => {
+    const summary = await knownSummary(engine, id);
+    const shown = transcriptLines(summary);
+    for (const line of shown.head()) screen.data(line);
+    const whole = await readWhole(name, engine, id, screen, (fact) => {
+      for (const line of shown.lines(fact)) screen.data(line);
+    });
+    if (summary.status === "waiting" || summary.status === "running" || summary.status === "parked") {
+      screen.note(`  unfinished; "${name} resume ${id}" goes on with it`);
+    }
+    return whole ? EXIT.done : EXIT.failed;
+  });
+}
+
+export function exportSession(name: string, config: Config | undefined, id: string): Promise<number> {
+  return withEngine(config, async (engine, screen) => {
+    await knownSummary(engine, id);
+    const whole = await readWhole(name, engine, id, screen, (fact) => screen.data(JSON.stringify(fact)));
+    return whole ? EXIT.done : EXIT.failed;
+  });
+}
+
+export async function deleteSession(_name: string, config: Config | undefined, id: string): Promise<number> {
+  const screen = newScreen();
+  const engine = await openEngine(config);
+  const runtime = await openRuntime({ agents: [], engine, work: "none" });
+  try {
+    const session = await runtime.session(id);
+    await session.remove();
+    screen.note(`Deleted ${id}`);
+    return EXIT.done;
+  } finally {
+    await runtime.close();
+    await screen.flush();
+  }
+}
+
+async function knownSummary(engine: Engine, id: string): Promise<SessionSummary> {
+  const summary = await engine.summary(id);
+  if (summary !== undefined) return summary;
+  throw new CapstanError("session-not-found", `There is no session ${JSON.stringify(id)}; "sessions list" shows those there are`);
+}
+
+/** Hands on every fact that can be read. Says so and returns false when the log is damaged behind them. */
+async function readWhole(name: string, engine: Engine, id: string, screen: Screen, take: (fact: Fact) => void): Promise<boolean> {
+  let count = 0;
+  try {
+    for await (const fact of engine.read(id)) {
+      if (!screen.open) return true;
+      take(fact);
+      count++;
+    }
+    return true;
+  } catch (error) {
+    if (!CapstanError.is(error, "session-damaged")) throw error;
+    screen.note(failureLine(name, new CapstanError("session-damaged", `After ${count} whole facts: ${error.message}`)));
+    return false;
+  }
+}
+
+function table(sessions: readonly SessionSummary[]): readonly string[] {
+  const rows = sessions.map(({ sessionId, status, agent, updatedAt, title, key, openRequests }) => [
+    sessionId,
+    openRequests.length > 0 ? `${status} (${openRequests.length})` : status,
+    inertLine(agent, 20),
+    shownTime(updatedAt),
+    inertLine(title ?? key ?? "", 60),
+  ]);
+  const all = [["SESSION", "STATUS", "AGENT", "LAST CHANGE", "ABOUT"], ...rows];
+  const widths = [0, 1, 2, 3].map((column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
+  return all.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd());
+}
