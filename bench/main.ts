@@ -63,7 +63,7 @@ async function take(bench: Bench, measure: Measure): Promise<readonly Row[]> {
     await measure.prepare?.(bench);
     for (let rep = 0; rep < (measure.once === true ? 1 : reps); rep++) {
       for (const [name, run] of Object.entries(measure.cases)) {
-        if (!values.json) process.stderr.write(`\r\u001B[K${measure.name} ${rep + 1}/${reps} ${name}`);
+        if (!values.json) process.stderr.isTTY && process.stderr.write(`\r\u001B[K${measure.name} ${rep + 1}/${reps} ${name}`);
         numbers.set(name, [...(numbers.get(name) ?? []), await run(bench)]);
       }
     }

@@ -1,6 +1,7 @@
 /** A local workspace for the tests of this package: in a folder of its own, with a neighbour nobody may touch. */
 
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -101,6 +102,7 @@ async function perform(tool: Tool, input: unknown, context: ToolContext): Promis
 }
 
 function processesIn(folder: string): readonly string[] {
+  if (!existsSync("/proc/self")) return []; // Linux only
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .flatMap((pid) => {
