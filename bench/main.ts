@@ -63,17 +63,22 @@ async function take(bench: Bench, measure: Measure): Promise<readonly Row[]> {
     await measure.prepare?.(bench);
     for (let rep = 0; rep < (measure.once === true ? 1 : reps); rep++) {
       for (const [name, run] of Object.entries(measure.cases)) {
-        if (!values.json) process.stderr.isTTY && process.stderr.write(`\r\u001B[K${measure.name} ${rep + 1}/${reps} ${name}`);
+        progress(`${measure.name} ${rep + 1}/${reps} ${name}`);
         numbers.set(name, [...(numbers.get(name) ?? []), await run(bench)]);
       }
     }
   } catch (error) {
     return [{ measure: measure.name, unit: "", note: `failed: ${error instanceof Error ? error.message : String(error)}` }];
   } finally {
-    if (!values.json) process.stderr.write("\r\u001B[K");
+    progress("");
   }
   const results: Results = (name, number) => spreadOf((numbers.get(name) ?? []).map((one) => one[number] ?? Number.NaN));
   return measure.rows(results);
+}
+
+/** What is going on, for a person who waits. */
+function progress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001B[K${text}`);
 }
 
 /** The start is measured with the built packages. */

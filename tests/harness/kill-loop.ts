@@ -4,8 +4,8 @@ import { sleep, systemClock } from "@capstan/core";
 import { Client, type ClientOptions } from "./client.ts";
 import { random, type Random } from "./random.ts";
 import { planText, type ToolName } from "./scene.ts";
-import { killAllWorkers, WorkerProcess } from "./worker-process.ts";
-import type { Said } from "./worker.ts";
+import { killAllWorkers, warmUp, WorkerProcess } from "./worker-process.ts";
+import type { Said, WorkerOptions } from "./worker.ts";
 
 export type KillOptions = {
   readonly folder: string;
@@ -26,6 +26,7 @@ const LOOK_MS = 8;
 export async function killLoop(options: KillOptions): Promise<Client> {
   const { kills, lifeMs = 260 } = options;
   const chance = random(options.seed);
+  await warmUp(workerOptions(options, 0));
   const client = await Client.open(clientOptions(options));
   const done = new AbortController();
   const busy = keepBusy(client, done.signal);
@@ -56,11 +57,15 @@ function clientOptions({ folder, durability, seed, tools }: KillOptions): Client
   return { folder, durability, seed, ...(tools !== undefined && { tools }) };
 }
 
-function worker({ folder, durability, seed, lies = false }: KillOptions, client: Client, life: number): WorkerProcess {
+function workerOptions({ folder, durability, seed, lies = false }: KillOptions, life: number): WorkerOptions {
+  return { folder, durability, seed: seed + life, paceMs: 6, lies };
+}
+
+function worker(options: KillOptions, client: Client, life: number): WorkerProcess {
   const heard = (said: Said): void => {
     if (said.type === "sent") client.told(said.idempotencyKey, said.inputId, said.runId);
   };
-  return new WorkerProcess({ folder, durability, seed: seed + life, paceMs: 6, lies }, heard);
+  return new WorkerProcess(workerOptions(options, life), heard);
 }
 
 /** One in eight dies while it starts, the others at work. */

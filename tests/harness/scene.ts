@@ -52,7 +52,7 @@ function effect(options: SceneOptions, name: Exclude<ToolName, "flow">, rerun: R
       const keyed = rerun === "keyed" ? { key: idempotencyKey } : {};
       outside.write({ what: rerun === "safe" ? "look" : "effect", id: callId, tool: name, ...keyed });
       if (rerun === "keyed") outside.serve(idempotencyKey);
-      await pause(options, signal);
+      await linger(options, signal);
       return `${name} done`;
     },
   });
@@ -76,7 +76,7 @@ function flow(options: SceneOptions): Tool {
       await step("push", { rerun: options.lies === true ? "safe" : "never" }, async () => {
         await pause(options, signal);
         outside.write({ what: "effect", id: id("push"), tool: "flow" });
-        await pause(options, signal);
+        await linger(options, signal);
       });
       return "flow done";
     },
@@ -85,6 +85,11 @@ function flow(options: SceneOptions): Tool {
 
 async function pause({ random, paceMs }: SceneOptions, signal: AbortSignal): Promise<void> {
   if (paceMs > 0) await sleep(systemClock, random.int(0, paceMs), signal);
+}
+
+/** Between an effect and its result, where a kill leaves a doubt: four times as long. */
+async function linger({ random, paceMs }: SceneOptions, signal: AbortSignal): Promise<void> {
+  if (paceMs > 0) await sleep(systemClock, random.int(0, 4 * paceMs), signal);
 }
 
 /** The same history always gets the same reply; each ask is written into the ledger. */

@@ -93,6 +93,13 @@ export class WorkerProcess {
   }
 }
 
+/** Fills the folder's compile cache, which only a process that ends by itself writes. Later starts take a third of the time. */
+export async function warmUp(options: WorkerOptions): Promise<void> {
+  const first = new WorkerProcess(options);
+  await first.until("loaded");
+  await first.end();
+}
+
 /** For the end of a test: nothing it started lives on. */
 export async function killAllWorkers(): Promise<void> {
   for (const child of running) {

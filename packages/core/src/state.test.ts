@@ -370,21 +370,28 @@ describe("properties of the fold", () => {
 
   it("EDGE-05 a halt after any fact ends the run exactly once, whatever comes then", () => {
     fc.assert(
-      fc.property(choices, fc.nat(), fc.constantFrom<HaltReason>("interrupted", "deadline", "failed"), (made, n, halt) => {
-        const whole = simulate(new Log().accept("a"), made);
-        const log = new Log();
-        for (const { key: _key, seq: _seq, at: _at, ...body } of whole.facts.slice(1, 1 + (n % whole.facts.length)))
-          log.add(body as Body);
-        const runId = log.state.run?.id;
-        if (runId === undefined) return;
-        act(log, n, halt);
-        expect(log.state.run).toBeUndefined();
-        expect(log.state.requests).toEqual({});
-        simulate(log, made);
-        expect(log.facts.filter((fact) => fact.type === "run.finished" && fact.runId === runId)).toHaveLength(1);
-        const calls = log.facts.filter((fact) => fact.type === "tool.finished" && fact.callId.startsWith(`${runId}/`));
-        expect(new Set(calls.map((fact) => fact.type === "tool.finished" && fact.callId)).size).toBe(calls.length);
-      }),
+      fc.property(
+        choices,
+        fc.nat(),
+        fc.constantFrom<HaltReason>("interrupted", "deadline", "failed"),
+        (made, n, halt) => {
+          const whole = simulate(new Log().accept("a"), made);
+          const log = new Log();
+          for (const { key: _key, seq: _seq, at: _at, ...body } of whole.facts.slice(1, 1 + (n % whole.facts.length)))
+            log.add(body as Body);
+          const runId = log.state.run?.id;
+          if (runId === undefined) return;
+          act(log, n, halt);
+          expect(log.state.run).toBeUndefined();
+          expect(log.state.requests).toEqual({});
+          simulate(log, made);
+          expect(log.facts.filter((fact) => fact.type === "run.finished" && fact.runId === runId)).toHaveLength(1);
+          const calls = log.facts.filter(
+            (fact) => fact.type === "tool.finished" && fact.callId.startsWith(`${runId}/`),
+          );
+          expect(new Set(calls.map((fact) => fact.type === "tool.finished" && fact.callId)).size).toBe(calls.length);
+        },
+      ),
       { numRuns: 300 },
     );
   });

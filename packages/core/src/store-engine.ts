@@ -191,14 +191,15 @@ class StoreEngine implements Engine {
       at,
       message,
     }));
-    const { sessionId } = await this.#store.create({
+    const { sessionId, created: fresh } = await this.#store.create({
       sessionId: op.sessionId,
       ...(sessionKey !== undefined && { key: sessionKey }),
       ...(actor.tenant !== undefined && { tenant: actor.tenant }),
       facts: [created, ...imported],
       summary: { ...firstSummary(created), head: 1 + imported.length },
     });
-    this.#worker.adopt(sessionId);
+    if (fresh) this.#worker.own(sessionId);
+    else this.#worker.adopt(sessionId);
     return { sessionId };
   }
 
@@ -218,7 +219,7 @@ class StoreEngine implements Engine {
       summary: { ...firstSummary(created), head: copy.facts.length, usage: copy.usage },
     });
     if (op.keepKey === true) await this.#store.moveKey(op.sessionId, op.intoSessionId);
-    this.#worker.adopt(op.intoSessionId);
+    this.#worker.own(op.intoSessionId);
     return { sessionId: op.intoSessionId };
   }
 
@@ -246,7 +247,7 @@ class StoreEngine implements Engine {
     { idempotencyKey, actor }: { readonly idempotencyKey: string; readonly actor: Actor },
   ): Promise<Accepted> {
     const { sessionId } = op;
-    const { head } = await this.#known(sessionId);
+    const { head, agent } = await this.#known(sessionId);
     const accepted: Accepted =
       op.type === "send"
         ? { sessionId, inputId: this.#ids.next("in"), runId: this.#ids.next("run"), after: head }
@@ -260,9 +261,8 @@ class StoreEngine implements Engine {
       accepted,
       ...(op.type === "send" && op.ifBusy === "reject" && { ifIdle: true }),
     };
-    this.#worker.adopt(sessionId);
     const stored = await this.#store.submit(mail);
-    this.#worker.mailFor(sessionId);
+    this.#worker.mailFor(sessionId, agent);
     return stored;
   }
 }

@@ -26,6 +26,7 @@ export class Worker {
   readonly #options: WorkerOptions;
   readonly #owner: string;
   readonly #held = new Map<string, Held>();
+  readonly #taking = new Map<string, Promise<boolean>>();
   readonly #own = new Set<string>();
   /** Sessions that could not be driven here, and why; asked again when they get new mail or an agent is added. */
   readonly #stuck = new Set<string>();
@@ -52,6 +53,12 @@ export class Worker {
     return this.#held.has(sessionId);
   }
 
+  /** A session that this process made: its own from the start, with nothing to do yet. */
+  own(sessionId: string): void {
+    this.#own.add(sessionId);
+  }
+
+  /** A session that is there already, perhaps with work that waits. */
   adopt(sessionId: string): void {
     if (this.#own.has(sessionId)) return;
     this.#own.add(sessionId);
@@ -59,11 +66,18 @@ export class Worker {
   }
 
   /** New mail was stored by this process. */
-  mailFor(sessionId: string): void {
+  mailFor(sessionId: string, agent: string): void {
+    this.#own.add(sessionId);
     this.#stuck.delete(sessionId);
     const held = this.#held.get(sessionId);
-    if (held === undefined) this.changed();
-    else held.journal.mailArrived();
+    if (held !== undefined) held.journal.mailArrived();
+    else if (this.#wants(sessionId)) {
+      // the short way: no look at every other session, unless somebody else has this one
+      this.#take({ sessionId, agent }).then(
+        (taken) => (taken ? undefined : this.#scan()),
+        () => this.#scan(),
+      );
+    }
   }
 
   /** Something in the store changed: there may be mail for what is held, and sessions to take. */
@@ -95,6 +109,7 @@ export class Worker {
     this.#cancelTimer();
     this.#cancelBeat();
     await this.#scanning;
+    await Promise.allSettled(this.#taking.values());
     const held = [...this.#held.values()];
     for (const { journal } of held) journal.lose(new CapstanError("closed", "The engine was closed"));
     await Promise.all(held.map(({ driving }) => driving));
@@ -145,7 +160,8 @@ export class Worker {
   }
 
   #wants(sessionId: string): boolean {
-    return (this.#job?.which === "all" || this.#own.has(sessionId)) && !this.#stuck.has(sessionId);
+    if (this.#job === undefined || this.#closed || this.#stuck.has(sessionId)) return false;
+    return this.#job.which === "all" || this.#own.has(sessionId);
   }
 
   /** Owners that are dead, or whose sign of life stood still for too long by our clock, lose what they hold. */
@@ -189,12 +205,23 @@ export class Worker {
     );
   }
 
-  async #take({ sessionId, agent }: PendingSession, replacing?: string): Promise<void> {
+  /** Whether the session is held here afterwards. One try at a time: a second claim would displace the first. */
+  #take(session: PendingSession, replacing?: string): Promise<boolean> {
+    const { sessionId } = session;
+    if (this.#held.has(sessionId)) return Promise.resolve(true);
+    const underWay = this.#taking.get(sessionId);
+    if (underWay !== undefined) return underWay;
+    const taking = this.#claim(session, replacing).finally(() => this.#taking.delete(sessionId));
+    this.#taking.set(sessionId, taking);
+    return taking;
+  }
+
+  async #claim({ sessionId, agent }: PendingSession, replacing?: string): Promise<boolean> {
     const job = this.#job;
-    if (job === undefined || this.#held.has(sessionId)) return;
+    if (job === undefined) return false;
     await (this.#registered ??= this.#register());
     const claim = await this.#store.claim(sessionId, this.#owner, replacing);
-    if (claim === undefined) return;
+    if (claim === undefined) return false;
     const journal = new StoreJournal(this.#store, this.#clock, {
       sessionId,
       ...claim,
@@ -207,6 +234,8 @@ export class Worker {
     const driving = this.#drive(job.drive, journal);
     this.#held.set(sessionId, { journal, driving });
     if (this.#closed) journal.lose(new CapstanError("closed", "The engine was closed"));
+    else if (this.#job !== job) journal.drain();
+    return true;
   }
 
   async #drive(drive: Drive, journal: StoreJournal): Promise<void> {

@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { textOf } from "@capstan/core";
-import { afterEach, beforeEach, describe, it } from "vitest";
+import { afterEach, beforeEach, describe, it, vi } from "vitest";
 import { codingTools } from "./coding-tools.ts";
 import { findBash, shellTools } from "./shell.ts";
 import { temporaryWorkspace, type TemporaryWorkspace } from "./temporary-workspace.ts";
 import { TOOL_LIMITS } from "./tool-limits.ts";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 }); // processes take their time on a busy machine
 
 const [shell] = shellTools();
 let fixture: TemporaryWorkspace;

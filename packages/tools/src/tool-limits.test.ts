@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { CapstanError, type Clock, LIMITS, systemClock } from "@capstan/core";
-import { afterEach, describe, it } from "vitest";
+import { afterEach, describe, it, vi } from "vitest";
 import { globTool } from "./files/glob.ts";
 import { grepTool } from "./files/grep.ts";
 import { shellTools } from "./shell.ts";
 import { temporaryWorkspace, type TemporaryWorkspace } from "./temporary-workspace.ts";
 import { TOOL_LIMITS } from "./tool-limits.ts";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 }); // processes take their time on a busy machine
 
 const fixtures: TemporaryWorkspace[] = [];
 afterEach(async () => {
@@ -54,7 +56,7 @@ describe("TOOL_LIMITS", () => {
     assert.equal(await say(grepTool, { pattern: "needle" }), "(stopped after 30 s; there may be more)");
   });
 
-  it("folderEntries bounds a listing", { timeout: 30_000 }, async () => {
+  it("folderEntries bounds a listing", async () => {
     const { root, workspace } = await open();
     const make = (from: number, to: number): void =>
       void execFileSync("/bin/sh", ["-c", `seq -w ${from} ${to} | xargs touch`], { cwd: root });

@@ -16,10 +16,12 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { CapstanError } from "@capstan/core";
-import { afterEach, beforeEach, describe, it } from "vitest";
+import { afterEach, beforeEach, describe, it, vi } from "vitest";
 import { temporaryWorkspace, type TemporaryWorkspace } from "../temporary-workspace.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
 import { localWorkspace } from "./local.ts";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 }); // processes take their time on a busy machine
 
 let fixture: TemporaryWorkspace;
 beforeEach(async () => {
@@ -211,7 +213,7 @@ const SWAPPER = `
 `;
 
 describe("localWorkspace against a process that swaps names for links (PERM-18, G17)", () => {
-  it("never reads or writes outside", { timeout: 60_000 }, async () => {
+  it("never reads or writes outside", async () => {
     fixture.write("real/secret.txt", "inside");
     fixture.write("f", "inside");
     symlinkSync("real", join(fixture.root, "d"));

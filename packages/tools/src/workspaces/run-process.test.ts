@@ -4,12 +4,14 @@ import { once } from "node:events";
 import { existsSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { type RunOptions, type RunOutcome, systemClock } from "@capstan/core";
-import { afterEach, beforeEach, describe, it } from "vitest";
+import { afterEach, beforeEach, describe, it, vi } from "vitest";
 import { temporaryWorkspace, type TemporaryWorkspace } from "../temporary-workspace.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
 import { endLeftovers } from "./local.ts";
 import { findOrphans, findProcesses } from "./process-group.ts";
 import { isOrphanTag, newTag, RUN_FOLDER, tagValue } from "./run-tag.ts";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 }); // processes take their time on a busy machine
 
 let fixture: TemporaryWorkspace;
 beforeEach(async () => {
@@ -178,7 +180,7 @@ describe("run tags", () => {
 });
 
 describe("endLeftovers", () => {
-  it("G10 ends what a killed Capstan left behind, and nothing of a living one", { timeout: 30_000 }, async () => {
+  it("G10 ends what a killed Capstan left behind, and nothing of a living one", async () => {
     const source = `
       import { localWorkspace } from ${JSON.stringify(new URL("./local.ts", import.meta.url).href)};
       const workspace = await localWorkspace(${JSON.stringify(fixture.root)});
