@@ -46,6 +46,12 @@ export async function judge(client: Client): Promise<Verdict> {
   };
 }
 
+/** The numbers in one line. */
+export function summaryOf({ problems, ...numbers }: Verdict): string {
+  const shown = Object.entries(numbers).map(([name, value]) => `${value} ${name}`);
+  return `${shown.join(", ")}, ${problems.length} problems`;
+}
+
 /** G4, G5, G6: gapless, keys once, epochs that grow, one result a call, one end a run, a sound history. */
 export function logProblems({ sessionId, facts }: Log): readonly string[] {
   const problems: string[] = [];

@@ -14,9 +14,12 @@ export type KillOptions = {
   readonly seed: number;
   readonly lies?: boolean;
   readonly tools?: readonly ToolName[];
-  /** Longest life of a worker after its start, in milliseconds. */
-  readonly lifeMs?: number;
+  /** Share of the kills that strike right after an effect, before its result; the others come at random moments. Default 0.3. */
+  readonly aimed?: number;
 };
+
+/** Longest life of a worker after its start. */
+const LIFE_MS = 260;
 
 /** Longest time the last worker is given to finish. */
 const REST_MS = 30_000;
@@ -24,7 +27,7 @@ const LOOK_MS = 8;
 
 /** The client is still open: its logs and ledger are for the judge, who closes it. */
 export async function killLoop(options: KillOptions): Promise<Client> {
-  const { kills, lifeMs = 260 } = options;
+  const { kills, aimed = 0.3 } = options;
   const chance = random(options.seed);
   await warmUp(workerOptions(options, 0));
   const client = await Client.open(clientOptions(options));
@@ -37,7 +40,7 @@ export async function killLoop(options: KillOptions): Promise<Client> {
       await current.until("loaded");
       current.go();
       standby = worker(options, client, kill);
-      await Promise.race([lifeOf(current, client, chance, lifeMs), busy.failed]);
+      await Promise.race([lifeOf(current, client, chance, aimed), busy.failed]);
       await current.kill();
     }
     done.abort();
@@ -58,7 +61,7 @@ function clientOptions({ folder, durability, seed, tools }: KillOptions): Client
 }
 
 function workerOptions({ folder, durability, seed, lies = false }: KillOptions, life: number): WorkerOptions {
-  return { folder, durability, seed: seed + life, paceMs: 6, lies };
+  return { folder, durability, seed: seed + life, paceMs: lies ? 20 : 6, lies };
 }
 
 function worker(options: KillOptions, client: Client, life: number): WorkerProcess {
@@ -68,12 +71,23 @@ function worker(options: KillOptions, client: Client, life: number): WorkerProce
   return new WorkerProcess(workerOptions(options, life), heard);
 }
 
-/** One in eight dies while it starts, the others at work. */
-async function lifeOf(current: WorkerProcess, client: Client, chance: Random, lifeMs: number): Promise<void> {
+/** Some die in the middle of an effect, one in eight of the others while it starts, the rest at work. */
+async function lifeOf(current: WorkerProcess, client: Client, chance: Random, aimed: number): Promise<void> {
+  if (chance.chance(aimed)) return untilEffect(current, client);
   if (chance.chance(0.125)) return sleep(systemClock, chance.int(0, 40));
   await current.until("up");
   handOut(current, client);
-  await sleep(systemClock, chance.int(1, lifeMs));
+  await sleep(systemClock, chance.int(1, LIFE_MS));
+}
+
+/** Resolves as soon as this worker has performed an effect that no service would undo. */
+async function untilEffect(current: WorkerProcess, client: Client): Promise<void> {
+  await current.until("up");
+  handOut(current, client);
+  const from = systemClock.monotonic();
+  const done = (): boolean =>
+    client.world.lines().some(({ what, pid, key }) => what === "effect" && pid === current.pid && key === undefined);
+  while (!done() && systemClock.monotonic() - from < 8 * LIFE_MS) await sleep(systemClock, 1);
 }
 
 /** Inputs that no worker has acknowledged go to this one, under the same key as before. */

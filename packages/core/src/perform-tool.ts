@@ -46,14 +46,14 @@ async function ended(tool: Tool, result: ToolResult): Promise<CallEnd> {
   return { status: output.isError === true ? "error" : "ok", output };
 }
 
-const IGNORED = Symbol("ignored");
+export const IGNORED: unique symbol = Symbol("ignored");
 
-/** After its signal a tool has a short time to end; then its result is ignored. */
-async function endedOrIgnored(
+/** After its signal a tool, or a model, has a short time to end; then its result is ignored. */
+export async function endedOrIgnored<T>(
   hold: Hold,
-  execution: Promise<ToolResult>,
+  execution: Promise<T>,
   stop: AbortSignal,
-): Promise<ToolResult | typeof IGNORED> {
+): Promise<T | typeof IGNORED> {
   let cancel = (): void => undefined;
   const given = new Promise<typeof IGNORED>((resolve) => {
     const arm = (): void => {

@@ -6,6 +6,7 @@ import type { LiveBody, Problem, TurnReason } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { NO_USAGE, type Part, type Usage } from "./message.ts";
 import type { ModelEvent } from "./model.ts";
+import { endedOrIgnored, IGNORED } from "./perform-tool.ts";
 
 /** Plain data: engines may store it as the value of the model step. */
 export type TurnResult = {
@@ -39,8 +40,10 @@ export async function readTurn(
   stream: AsyncIterable<readonly ModelEvent[]>,
 ): Promise<TurnResult> {
   const reader = new TurnReader(hold, names);
+  const stop = AbortSignal.any([hold.halted, hold.journal.signal]);
   try {
-    for await (const batch of stream) reader.take(batch);
+    // a model that does not hear its signal must not hold up an interrupt
+    if ((await endedOrIgnored(hold, reader.readAll(stream), stop)) === IGNORED) return reader.end("interrupted");
   } catch (error) {
     if (hold.halted.aborted || hold.journal.signal.aborted) return reader.end("interrupted");
     const known = CapstanError.is(error) ? error : undefined;
@@ -70,6 +73,7 @@ class TurnReader {
   readonly #prefix: string;
   readonly #callPrefix: string;
   #calls = 0;
+  #ended = false;
   readonly #startedAt: number;
   readonly #blocks = new Map<number, Block>();
   readonly #parts = new Map<number, Part>();
@@ -85,6 +89,13 @@ class TurnReader {
     this.#startedAt = this.#clock.monotonic();
   }
 
+  async readAll(stream: AsyncIterable<readonly ModelEvent[]>): Promise<void> {
+    for await (const batch of stream) {
+      if (this.#ended) return;
+      this.take(batch);
+    }
+  }
+
   take(batch: readonly ModelEvent[]): void {
     const live: LiveBody[] = [];
     for (const event of batch) this.#takeOne(event, live);
@@ -93,6 +104,7 @@ class TurnReader {
 
   /** Finished parts in the order of their blocks; of an unfinished block only its text is kept. */
   end(reason: TurnReason): TurnResult {
+    this.#ended = true;
     const indexes = [...new Set([...this.#blocks.keys(), ...this.#parts.keys()])].toSorted((a, b) => a - b);
     const parts = indexes.flatMap((index) => this.#parts.get(index) ?? this.#unfinished(index));
     return { ...this.#meta, reason, parts, usage: this.#usage };

@@ -103,7 +103,7 @@ function repair(reads: readonly ToolAnswer[]): DemoTurn {
 function report(before: TestCount, after: TestCount, answers: readonly ToolAnswer[]): DemoTurn {
   const paths = answers
     .filter(({ name, isError }) => name === "edit" && !isError)
-    .map(({ input }) => String(input["path"]));
+    .flatMap(({ input }) => (typeof input["path"] === "string" ? [input["path"]] : []));
   const changed = `I changed ${paths.length === 0 ? "nothing" : paths.join(" and ")}.`;
   const outcome = after.failed === 0 ? "Repaired" : "Not repaired";
   return {

@@ -1,0 +1,27 @@
+import { systemClock } from "@capstan/core";
+import { describe, expect, it } from "vitest";
+import { judge, summaryOf } from "../harness/judge.ts";
+import { killLoop } from "../harness/kill-loop.ts";
+import { seedOfRun } from "../harness/random.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
+
+const seed = seedOfRun(systemClock.now());
+
+describe(`a hundred kills, seed ${seed}`, () => {
+  for (const durability of ["full", "relaxed"] as const) {
+    it(`EDGE-01 EDGE-02 DUR-01 DUR-02 DUR-03 DUR-04 DUR-05 DUR-06 TEST-04 G1 G2 G3 G4 G5 G6 G16 keeps what was acknowledged and doubles nothing over 50 kills (${durability})`, async () => {
+      const client = await killLoop({ folder: temporaryFolder(), durability, kills: 50, seed });
+      const verdict = await judge(client).finally(() => client.close());
+      console.log(`50 kills, ${durability}, seed ${seed}: ${summaryOf(verdict)}`);
+      expect(verdict.problems).toEqual([]);
+    }, 240_000);
+  }
+
+  it("EDGE-01 TEST-04 control: without the intent rule 12 random kills double effects", async () => {
+    const client = await killLoop({ folder: temporaryFolder(), durability: "relaxed", kills: 12, seed, lies: true });
+    const verdict = await judge(client).finally(() => client.close());
+    const doubled = verdict.problems.filter((problem) => problem.includes("happened 2 times"));
+    console.log(`control, 12 kills, seed ${seed}: ${doubled.length} doubled effects`);
+    expect(doubled).not.toEqual([]);
+  }, 120_000);
+});
