@@ -37,4 +37,3 @@ async function open(job: Job): Promise<Subject> {
   const { floor } = await import("./floor.ts");
   return floor(order.url, order.subject === "floor" ? "fetch" : "http", job);
 }
-

@@ -11,7 +11,12 @@ type WireEvent = {
   readonly type: string;
   readonly index: number;
   readonly content_block: Block;
-  readonly delta: { readonly type: string; readonly text: string; readonly partial_json: string; readonly stop_reason: string };
+  readonly delta: {
+    readonly type: string;
+    readonly text: string;
+    readonly partial_json: string;
+    readonly stop_reason: string;
+  };
 };
 type Post = (url: string, body: string) => Promise<AsyncIterable<Uint8Array>>;
 

@@ -35,7 +35,11 @@ const model = await startModel();
 const bench: Bench = { url: model.url, folder: await mkdtemp(join(tmpdir(), "capstan-bench-all-")) };
 try {
   if (values.profile === undefined) await measureAll(bench);
-  else await profile(bench, MEASURES.find(({ name }) => name === values.profile));
+  else
+    await profile(
+      bench,
+      MEASURES.find(({ name }) => name === values.profile),
+    );
 } finally {
   await model.stop();
   await rm(bench.folder, { recursive: true, force: true });
@@ -53,7 +57,9 @@ async function measureAll(bench: Bench): Promise<void> {
   }
   console.log(table(rows));
   const { cpu, cores, load } = machine;
-  console.log(`\n${cpu}, ${cores} cores, load ${load}; Node ${process.version}; ${reps} repetitions, median (min..max)`);
+  console.log(
+    `\n${cpu}, ${cores} cores, load ${load}; Node ${process.version}; ${reps} repetitions, median (min..max)`,
+  );
 }
 
 /** All cases of a measure once, then once more: what slows the machine down slows all of them down. */
@@ -68,11 +74,14 @@ async function take(bench: Bench, measure: Measure): Promise<readonly Row[]> {
       }
     }
   } catch (error) {
-    return [{ measure: measure.name, unit: "", note: `failed: ${error instanceof Error ? error.message : String(error)}` }];
+    return [
+      { measure: measure.name, unit: "", note: `failed: ${error instanceof Error ? error.message : String(error)}` },
+    ];
   } finally {
     progress("");
   }
-  const results: Results = (name, number) => spreadOf((numbers.get(name) ?? []).map((one) => one[number] ?? Number.NaN));
+  const results: Results = (name, number) =>
+    spreadOf((numbers.get(name) ?? []).map((one) => one[number] ?? Number.NaN));
   return measure.rows(results);
 }
 
@@ -83,7 +92,8 @@ function progress(text: string): void {
 
 /** The start is measured with the built packages. */
 function buildWhenOld(): void {
-  const newest = (pattern: string): number => Math.max(0, ...globSync(pattern, { cwd: root }).map((file) => statSync(join(root, file)).mtimeMs));
+  const newest = (pattern: string): number =>
+    Math.max(0, ...globSync(pattern, { cwd: root }).map((file) => statSync(join(root, file)).mtimeMs));
   const built = globSync("packages/*/dist/index.js", { cwd: root }).length;
   const old = newest("packages/*/src/**/*.ts") > newest("packages/*/dist/.tsbuildinfo");
   if (built > 0 && !old) return;

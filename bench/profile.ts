@@ -31,7 +31,10 @@ export async function profile(bench: Bench, measure: Measure | undefined): Promi
   print("file", selfTimes(parsed, fileOf), TOP);
 }
 
-function selfTimes({ nodes, samples, timeDeltas }: CpuProfile, name: (frame: CallFrame) => string): Map<string, number> {
+function selfTimes(
+  { nodes, samples, timeDeltas }: CpuProfile,
+  name: (frame: CallFrame) => string,
+): Map<string, number> {
   const names = new Map(nodes.map(({ id, callFrame }) => [id, name(callFrame)]));
   const times = new Map<string, number>();
   for (const [index, id] of samples.entries()) {
@@ -46,7 +49,9 @@ function print(what: string, times: ReadonlyMap<string, number>, top: number): v
   const total = [...times.values()].reduce((sum, time) => sum + time, 0);
   console.log(`   self ms   share  ${what} (of ${(total / 1_000).toFixed(0)} ms)`);
   for (const [name, time] of [...times].toSorted((a, b) => b[1] - a[1]).slice(0, top)) {
-    console.log(`${(time / 1_000).toFixed(1).padStart(10)}  ${((time / total) * 100).toFixed(1).padStart(5)}%  ${name}`);
+    console.log(
+      `${(time / 1_000).toFixed(1).padStart(10)}  ${((time / total) * 100).toFixed(1).padStart(5)}%  ${name}`,
+    );
   }
 }
 
@@ -58,5 +63,9 @@ function nameOf(frame: CallFrame): string {
 
 function fileOf({ url, functionName }: CallFrame): string {
   if (url === "") return functionName.startsWith("(") ? functionName : "(native)";
-  return url.replace(/^file:\/\//, "").replace(/^.*\/(?:packages|node_modules|bench)\//, (found) => found.slice(found.lastIndexOf("/", found.length - 2) + 1));
+  return url
+    .replace(/^file:\/\//, "")
+    .replace(/^.*\/(?:packages|node_modules|bench)\//, (found) =>
+      found.slice(found.lastIndexOf("/", found.length - 2) + 1),
+    );
 }

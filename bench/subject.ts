@@ -33,9 +33,10 @@ export const TOOL = {
   },
 } as const;
 
-const LINES = Array.from({ length: 8 }, (_, at) => `${at + 1}: const value${at} = await readTheNextLine(of, file);`).join(
-  "\n",
-);
+const LINES = Array.from(
+  { length: 8 },
+  (_, at) => `${at + 1}: const value${at} = await readTheNextLine(of, file);`,
+).join("\n");
 /** What the tool answers: eight lines of code. */
 export function lookAt({ path, line }: LookInput): string {
   return `${path}:${line}\n${LINES}`;

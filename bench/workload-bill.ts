@@ -3,7 +3,13 @@
 import { agent, type Runtime, tool } from "capstan";
 import { anthropic } from "capstan/models/anthropic";
 import { testRuntime } from "capstan/testing";
-import { anthropicServer, type AnthropicReply, type AnthropicServer, cacheBlocks, inputBill as billOf } from "@capstan/models/testing";
+import {
+  anthropicServer,
+  type AnthropicReply,
+  type AnthropicServer,
+  cacheBlocks,
+  inputBill as billOf,
+} from "@capstan/models/testing";
 import { z } from "zod";
 import { INPUT, lookAt, SYSTEM, TOOL } from "./subject.ts";
 import type { Numbers } from "./world.ts";
@@ -69,7 +75,10 @@ function callsFor(turns: number, calls: number): (index: number) => AnthropicRep
       content: [
         { type: "thinking", thinking: `Turn ${index}.` },
         { type: "text", text: `Turn ${index}: I look.` },
-        ...Array.from({ length: calls }, (_, at) => ({ type: "tool_use", name: "look", input: { ...input, line: at } }) as const),
+        ...Array.from(
+          { length: calls },
+          (_, at) => ({ type: "tool_use", name: "look", input: { ...input, line: at } }) as const,
+        ),
       ],
     };
   };

@@ -1,23 +1,20 @@
 /** What a child does with its subject, and the numbers that come of it. Times of the processor are in microseconds. */
 
 import { lookAt, type LookInput } from "./subject.ts";
-import { type Numbers, setting, type Workload, type World } from "./world.ts";
+import { turnMeter } from "./turn-meter.ts";
+import { cpuMicros, type Numbers, setting, type Workload, type World } from "./world.ts";
 
 export const WORKLOADS = {
   turns,
   deltas,
   steady,
+  persistence: async (world) => (await import("./workload-persistence.ts")).persistence(world),
   crowd,
   idleHeap: async (world) => (await import("./workload-heap.ts")).idleHeap(world),
   inputBill: async () => (await import("./workload-bill.ts")).inputBill(),
   prepareSession: async (world) => (await import("./workload-open.ts")).prepareSession(world),
   openSession: async (world) => (await import("./workload-open.ts")).openSession(world),
 } satisfies Record<string, Workload>;
-
-function cpuMicros(since?: NodeJS.CpuUsage): number {
-  const { user, system } = process.cpuUsage(since);
-  return user + system;
-}
 
 /** Whole conversations of tool turns, each with its own beginning and end: cost per call of the tool. */
 async function turns(world: World): Promise<Numbers> {
@@ -66,31 +63,23 @@ async function deltas(world: World): Promise<Numbers> {
 
 /** Turns in the middle of one conversation, without its beginning and end: cost per turn at a length of history. */
 async function steady(world: World): Promise<Numbers> {
-  const count = setting(world, "turns");
-  const skipped = setting(world, "skip");
-  let made = 0;
-  let before = process.cpuUsage();
-  let cpu = 0;
-  const look = (input: LookInput): string => {
-    made += 1;
-    if (made === skipped) before = process.cpuUsage();
-    if (made === count) cpu = cpuMicros(before);
-    return lookAt(input);
-  };
-  const subject = await world.subjectFor({ script: `tools/${count}/1`, look, history: setting(world, "history") });
-  const results: number[] = [];
-  for (let run = 0; run < setting(world, "runs") + setting(world, "warm"); run++) {
-    made = 0;
+  const [count, skip, runs, warm] = ["turns", "skip", "runs", "warm"].map((name) => setting(world, name)) as [
+    number,
+    number,
+    number,
+    number,
+  ];
+  const meter = turnMeter(count, skip);
+  const history = setting(world, "history");
+  const subject = await world.subjectFor({ script: `tools/${count}/1`, look: meter.look, history });
+  const costs: number[] = [];
+  for (let run = 0; run < runs + warm; run++) {
     await subject.converse(ignore);
-    expectCount("calls", made, count);
-    results.push(cpu / (count - skipped));
+    costs.push(meter.perTurn());
   }
   await subject.close();
-  const measured = results.slice(setting(world, "warm"));
-  return {
-    cpu: measured.reduce((sum, value) => sum + value, 0) / measured.length,
-    units: measured.length * (count - skipped),
-  };
+  const total = costs.slice(warm).reduce((sum, cost) => sum + cost, 0);
+  return { cpu: total / runs, units: runs * (count - skip) };
 }
 
 /** Many conversations that begin in the same moment: cost per conversation, and how long each waited for its first text. */

@@ -18,3 +18,8 @@ export function setting({ settings }: World, name: string): number {
   if (typeof value !== "number") throw new Error(`the order lacks the number ${name}`);
   return value;
 }
+
+export function cpuMicros(since?: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(since);
+  return user + system;
+}

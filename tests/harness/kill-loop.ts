@@ -34,13 +34,16 @@ export async function killLoop(options: KillOptions): Promise<Client> {
   const done = new AbortController();
   const busy = keepBusy(client, done.signal);
   try {
-    let standby = worker(options, client, 0);
+    let aims = chance.chance(aimed);
+    let standby = worker(options, client, 0, aims);
     for (let kill = 1; kill <= kills; kill++) {
       const current = standby;
+      const life = aims ? untilEffect : lifeOf;
       await current.until("loaded");
       current.go();
-      standby = worker(options, client, kill);
-      await Promise.race([lifeOf(current, client, chance, aimed), busy.failed]);
+      aims = kill < kills && chance.chance(aimed);
+      standby = worker(options, client, kill, aims);
+      await Promise.race([life(current, client, chance), busy.failed]);
       await current.kill();
     }
     done.abort();
@@ -64,30 +67,27 @@ function workerOptions({ folder, durability, seed, lies = false }: KillOptions, 
   return { folder, durability, seed: seed + life, paceMs: lies ? 20 : 6, lies };
 }
 
-function worker(options: KillOptions, client: Client, life: number): WorkerProcess {
+function worker(options: KillOptions, client: Client, life: number, aimed: boolean): WorkerProcess {
   const heard = (said: Said): void => {
     if (said.type === "sent") client.told(said.idempotencyKey, said.inputId, said.runId);
   };
-  return new WorkerProcess(workerOptions(options, life), heard);
+  return new WorkerProcess({ ...workerOptions(options, life), diesAfterEffect: aimed }, heard);
 }
 
-/** Some die in the middle of an effect, one in eight of the others while it starts, the rest at work. */
-async function lifeOf(current: WorkerProcess, client: Client, chance: Random, aimed: number): Promise<void> {
-  if (chance.chance(aimed)) return untilEffect(current, client);
+/** One in eight dies while it starts, the others at work. */
+async function lifeOf(current: WorkerProcess, client: Client, chance: Random): Promise<void> {
   if (chance.chance(0.125)) return sleep(systemClock, chance.int(0, 40));
   await current.until("up");
   handOut(current, client);
   await sleep(systemClock, chance.int(1, LIFE_MS));
 }
 
-/** Resolves as soon as this worker has performed an effect that no service would undo. */
+/** It kills itself in the middle of an effect; should there be none to perform, it is killed as the others. */
 async function untilEffect(current: WorkerProcess, client: Client): Promise<void> {
-  await current.until("up");
-  handOut(current, client);
-  const from = systemClock.monotonic();
-  const done = (): boolean =>
-    client.world.lines().some(({ what, pid, key }) => what === "effect" && pid === current.pid && key === undefined);
-  while (!done() && systemClock.monotonic() - from < 8 * LIFE_MS) await sleep(systemClock, 1);
+  const late = new AbortController();
+  current.until("up").then(() => handOut(current, client), () => undefined);
+  await Promise.race([current.gone(), sleep(systemClock, 8 * LIFE_MS, late.signal).catch(() => undefined)]);
+  late.abort();
 }
 
 /** Inputs that no worker has acknowledged go to this one, under the same key as before. */
@@ -124,5 +124,6 @@ async function finish(client: Client, last: WorkerProcess): Promise<void> {
     await sleep(systemClock, LOOK_MS);
   }
   const complaints = await last.end();
+  if (process.env["DBG"] !== undefined) console.log(complaints);
   if (complaints !== "") throw new Error(`the last worker complained: ${complaints}`);
 }

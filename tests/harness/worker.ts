@@ -3,7 +3,7 @@
 import { createInterface } from "node:readline";
 import { openRuntime, type Runtime, storeEngine, systemClock, systemIds, toProblem } from "@capstan/core";
 import { sqliteStore } from "@capstan/engines/sqlite";
-import { failingStore, type FailPoint } from "./fail-point.ts";
+import { die, failingStore, type FailPoint } from "./fail-point.ts";
 import { outside } from "./outside.ts";
 import { random } from "./random.ts";
 import { AGENT, scene } from "./scene.ts";
@@ -16,6 +16,8 @@ export type WorkerOptions = {
   readonly lies?: boolean;
   readonly work?: "all" | "none";
   readonly failAt?: FailPoint;
+  /** Dies right after its first effect that cannot be undone, before the result. */
+  readonly diesAfterEffect?: boolean;
 };
 /** What the parent writes, one JSON line each. */
 export type Command =
@@ -51,7 +53,8 @@ async function open(): Promise<Runtime> {
   const ids = systemIds(() => systemClock.now());
   const engine = storeEngine(failingStore(store, options.failAt), { clock: systemClock, ids });
   const world = outside(folder, () => systemClock.now());
-  const agents = [scene({ outside: world, random: random(seed), paceMs, lies })];
+  const struck = options.diesAfterEffect === true ? { struck: die } : {};
+  const agents = [scene({ outside: world, random: random(seed), paceMs, lies, ...struck })];
   return openRuntime({ agents, engine, work: options.work ?? "all" });
 }
 

@@ -7,7 +7,7 @@ import { LIMITS } from "./limits.ts";
 import type { Model, ModelSettings } from "./model.ts";
 import type { PermissionMode } from "./permission.ts";
 import type { Plugin } from "./plugin.ts";
-import type { Schema } from "./schema.ts";
+import { type Schema, toJsonSchema } from "./schema.ts";
 import type { Tool } from "./tool.ts";
 
 export type PermissionRules = {
@@ -53,6 +53,8 @@ export type Agent<Output = string> = {
   readonly limits: Limits;
   readonly settings: ModelSettings;
   readonly output?: Schema<Output>;
+  /** JSON Schema of `output`, for models that take one. */
+  readonly outputSchema?: Json;
   /** Of all that the model or a permission depends on; recorded with every run. */
   readonly hash: string;
 };
@@ -82,7 +84,10 @@ export function agent<Output = string>(definition: AgentDefinition<Output>): Age
     permission: frozenCopy(definition.permission ?? {}),
     limits,
     settings,
-    ...(definition.output !== undefined && { output: definition.output }),
+    ...(definition.output !== undefined && {
+      output: definition.output,
+      outputSchema: toJsonSchema(definition.output, `Agent ${name}`),
+    }),
     hash: hashJson({
       name,
       instructions: typeof instructions === "string" ? instructions : "function",

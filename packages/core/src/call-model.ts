@@ -73,7 +73,10 @@ async function buildRequest(hold: Hold, turn: number, model: Model): Promise<Bui
   const { agent, state, journal } = hold;
   const stored = await storedPrefix(hold);
   const { messages } = await hold.conversation();
+  const { outputSchema } = agent;
+  const shape = outputSchema !== undefined && model.capabilities.structured === true ? { outputSchema } : {};
   const settings: ModelSettings = {
+    ...shape,
     ...agent.settings,
     ...(state.run?.overrides?.settings as ModelSettings | undefined),
   }; // parsed when the input was accepted

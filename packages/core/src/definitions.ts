@@ -24,6 +24,8 @@ export interface Definitions {
   readonly permission: Permission;
   /** Plugins of every agent of this runtime, outside the agent's own. */
   readonly plugins: readonly Plugin[];
-  /** Answers requests in this process; without it they stay open for any door. */
+  /** Answers requests in this process; what it leaves without an answer stays open for any door. */
   readonly onRequest?: (request: OpenRequest, options: { readonly signal: AbortSignal }) => Promise<Answer | undefined>;
+  /** Told when `onRequest` gave no fitting answer. */
+  unanswered(requestId: string): void;
 }

@@ -116,7 +116,8 @@ class SessionHold implements Hold {
   }
 
   notice(severity: "info" | "warning" | "error", code: string, title: string, detail?: string): void {
-    this.live([{ type: "notice", severity, code, title, ...(detail !== undefined && { detail }) }]);
+    const notice = { type: "notice", severity, code, title, ...(detail !== undefined && { detail }) } as const;
+    this.live([this.definitions.redactor.json(notice)]);
   }
 
   requestHalt(reason: HaltReason, options: { readonly position?: number; readonly problem?: Problem } = {}): void {

@@ -126,6 +126,7 @@ export type {
 export type {
   FileContent,
   FileInfo,
+  ListOptions,
   Need,
   ReadOptions,
   RunOptions,

@@ -56,7 +56,7 @@ export function locate(path: string, root?: string): Location | undefined {
 }
 
 /** A name as the most forgiving file system compares it. */
-export function foldName(name: string): string {
+function foldName(name: string): string {
   return name.normalize("NFKC").replace(IGNORED, "").toLowerCase().toUpperCase().toLowerCase();
 }
 

@@ -32,6 +32,7 @@ export class Registry implements Definitions {
   readonly #resolved = new Map<string, Promise<Model>>();
   readonly #factories: { readonly [kind: string]: WorkspaceFactory };
   readonly #workspaces = new Map<string, Promise<Workspace>>();
+  readonly #unanswered = new Set<string>();
   readonly #stop = new AbortController();
   #working: Promise<void> = Promise.resolve();
   #disposables: AsyncDisposable[] = [];
@@ -63,8 +64,13 @@ export class Registry implements Definitions {
     }
   }
 
-  get answers(): boolean {
-    return this.onRequest !== undefined;
+  /** Whether an answer to this request will come from this process. */
+  answers(requestId: string): boolean {
+    return this.onRequest !== undefined && !this.#unanswered.has(requestId);
+  }
+
+  unanswered(requestId: string): void {
+    this.#unanswered.add(requestId);
   }
 
   find(name: string): Agent<unknown> | undefined {

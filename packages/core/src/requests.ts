@@ -1,5 +1,6 @@
 /** Questions to people: opening them, waiting for the answer, and waiting with nothing else to do until the hold parks. */
 
+import { messageOf } from "./errors.ts";
 import type { NewFact } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { type Json, sha256 } from "./json.ts";
@@ -62,10 +63,17 @@ async function answerOne(
   onRequest: NonNullable<Hold["definitions"]["onRequest"]>,
 ): Promise<void> {
   const { requestId } = request;
-  const answer = await onRequest(request, { signal: AbortSignal.any([hold.journal.signal, hold.halted]) }).catch(
-    () => undefined,
-  );
-  if (answer === undefined || hold.state.requests[requestId] === undefined || !fits(request.body, answer)) return;
+  const signal = AbortSignal.any([hold.journal.signal, hold.halted]);
+  const answer = await onRequest(request, { signal }).catch((error: unknown) => {
+    hold.notice("warning", "hook-failed", `onRequest failed: ${messageOf(error)}`);
+    return undefined;
+  });
+  if (hold.state.requests[requestId] === undefined) return;
+  if (answer === undefined || !fits(request.body, answer)) {
+    hold.definitions.unanswered(requestId);
+    hold.notice("info", "request-open", "A request stays open: nobody here answered it");
+    return;
+  }
   const fact: NewFact = {
     type: "request.resolved",
     key: `request/${requestId}/resolved`,

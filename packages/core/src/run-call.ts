@@ -267,7 +267,7 @@ function unknown(message: string): CallEnd {
   return { status: "unknown", output: textOutput(message, { isError: true }) };
 }
 
-export function titleOf(tool: Tool, checked: unknown): string {
+function titleOf(tool: Tool, checked: unknown): string {
   try {
     return tool.title(checked as never); // checked against the tool's own schema
   } catch {

@@ -47,8 +47,8 @@ export type RunSource<Output> = {
   readonly engine: Engine;
   readonly session: Session<Output>;
   readonly schema: Schema<Output> | undefined;
-  /** Whether requests are answered in this process. */
-  readonly answers: boolean;
+  /** Whether an answer to this request will come from this process. */
+  readonly answers: (requestId: string) => boolean;
 };
 
 export function runHandle<Output>(source: RunSource<Output>, accepted: Accepted): Run<Output> {
@@ -108,15 +108,14 @@ class RunHandle<Output> implements Run<Output> {
           error,
         };
       }
-      if (isLive(event)) continue;
-      said.apply(event);
+      if (!isLive(event)) said.apply(event);
       if (event.type === "run.finished") {
         const { reason, usage, turns, error } = event;
         end = { status: "finished", reason, usage, turns, ...(error !== undefined && { error }) };
-      } else if (event.type === "run.suspended" || event.type === "request.opened") {
-        const requests = this.#source.answers ? [] : await this.#waitsFor(event.seq);
-        if (requests.length > 0)
-          return { ...end, status: "waiting", requests, messages: said.messages, text: lastText(said.messages) };
+      } else if (event.type === "run.suspended" || (event.type === "notice" && event.code === "request-open")) {
+        const requests = await this.#waitsFor(event.seq);
+        if (requests.length === 0) continue;
+        return { ...end, status: "waiting", requests, messages: said.messages, text: lastText(said.messages) };
       }
     }
     const text = lastText(said.messages);
@@ -146,7 +145,8 @@ class RunHandle<Output> implements Run<Output> {
   async #waitsFor(seq: number): Promise<readonly OpenRequest[]> {
     const summary = await this.#source.engine.summary(this.session.id);
     if (summary?.status !== "waiting" || summary.head !== seq) return [];
-    return summary.openRequests;
+    const { openRequests } = summary;
+    return openRequests.some(({ requestId }) => this.#source.answers(requestId)) ? [] : openRequests;
   }
 
   async #parse(

@@ -28,8 +28,22 @@ export async function runTools(hold: Hold): Promise<readonly string[]> {
   }
 }
 
+/** A question about a tool that has changed since is void: the call is judged again, by its new definition. */
+export async function closeStaleRequests(hold: Hold): Promise<void> {
+  const runId = hold.state.run?.id;
+  const facts = Object.values(hold.state.requests).flatMap(({ requestId, body }): NewFact[] => {
+    if (body.type !== "permission" || findTool(hold, body.tool)?.hash === body.binding.toolHash) return [];
+    const answer = { type: "permission", allow: false, reason: "the tool has changed since" } as const;
+    const key = `request/${requestId}/resolved`;
+    return [
+      { type: "request.resolved", key, ...(runId !== undefined && { runId }), requestId, answer, by: { id: "rule" } },
+    ];
+  });
+  if (facts.length > 0) await hold.append(facts, { sync: true });
+}
+
 /** Tools of the runtime's plugins and of the agent, by name. */
-export function findTool(hold: Hold, name: string): Tool | undefined {
+function findTool(hold: Hold, name: string): Tool | undefined {
   const allowed = hold.state.run?.overrides?.tools;
   if (allowed !== undefined && !allowed.includes(name)) return undefined;
   const shared = hold.definitions.plugins.flatMap((plugin) => plugin.tools ?? []);
@@ -121,9 +135,9 @@ async function finishOne(hold: Hold, call: CallState): Promise<void> {
     if (hold.journal.signal.aborted || CapstanError.is(error, "lost-ownership")) throw error;
     if (hold.halted.aborted) return;
     if (!CapstanError.is(error)) throw error;
-    // what only the user can put right ends the run, with the call's result in the log
-    await hold.append([finishedFact(hold, callId, name, "error", textOutput(messageOf(error), { isError: true }))]);
+    // what only the user can put right ends the run, with the call's result in the log; nothing may start in between
     hold.requestHalt("failed", { problem: toProblem(error) });
+    await hold.append([finishedFact(hold, callId, name, "error", textOutput(messageOf(error), { isError: true }))]);
     return;
   }
   const durationMs = Math.round(clock.monotonic() - startedAt);

@@ -289,8 +289,7 @@ describe("model faults", () => {
 
   it("MODEL-12 retries a cut answer after a turn.reset that voids what was shown", async () => {
     const { runtime, guide } = await guideOf([
-      (_request, attempt) =>
-        attempt === 1 ? { text: "Half of", cutAfter: 1 } : { text: "All of it." },
+      (_request, attempt) => (attempt === 1 ? { text: "Half of", cutAfter: 1 } : { text: "All of it." }),
     ]);
     const run = await runtime.send(guide, "Go");
     const live = liveOf(run);
@@ -369,7 +368,9 @@ describe("model faults", () => {
   });
 
   it("LOOP-29 does not retry what will fail again", async () => {
-    const { runtime, guide, model } = await guideOf([{ error: new CapstanError("model-auth", "Bad key", { status: 401 }) }]);
+    const { runtime, guide, model } = await guideOf([
+      { error: new CapstanError("model-auth", "Bad key", { status: 401 }) },
+    ]);
     const run = await runtime.send(guide, "Go");
     expect(await soon(run.result())).toMatchObject({ reason: "error", error: { code: "model-auth", status: 401 } });
     expect(model.requests).toHaveLength(1);
@@ -665,7 +666,12 @@ describe("deltas", () => {
 
   it("names a call while its arguments stream as it is named in the log", async () => {
     const { runtime, guide } = await guideOf([
-      { calls: [{ name: "echo", input: { say: "a" } }, { name: "echo", input: { say: "b" } }] },
+      {
+        calls: [
+          { name: "echo", input: { say: "a" } },
+          { name: "echo", input: { say: "b" } },
+        ],
+      },
       { text: "Ok" },
     ]);
     const run = await runtime.send(guide, "Go");

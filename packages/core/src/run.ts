@@ -9,7 +9,7 @@ import { type Hold, openHold } from "./hold.ts";
 import type { Journal } from "./journal.ts";
 import { readMail, takeMail } from "./mail.ts";
 import { awaitAny } from "./requests.ts";
-import { runTools } from "./run-tools.ts";
+import { closeStaleRequests, runTools } from "./run-tools.ts";
 import { startRun, takeInput } from "./start-run.ts";
 
 /**
@@ -68,11 +68,14 @@ async function perform(hold: Hold, action: Exclude<Action, { type: "idle" }>): P
 
 /** A new hold of an unfinished run says so first: `seq` moves between holders, and cursors stay unambiguous. */
 async function resume(hold: Hold): Promise<void> {
-  const { run } = hold.state;
+  const { run, queue } = hold.state;
   if (run === undefined) return;
   const { epoch } = hold.journal;
   const by = run.suspendedAt === undefined ? "recovery" : "answer";
   await hold.append([{ type: "run.resumed", key: `${run.id}/resumed/${epoch}`, runId: run.id, epoch, by }]);
+  await closeStaleRequests(hold);
+  const interrupting = queue.some((input) => input.ifBusy === "interrupt" && input.inputId !== run.inputId);
+  if (interrupting) hold.requestHalt("interrupted"); // its sender was told so before a crash
 }
 
 /** An interrupt that came when its run had just ended changes nothing. */

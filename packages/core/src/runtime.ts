@@ -171,13 +171,13 @@ class RuntimeView implements Runtime {
   }
 
   #source(): SessionSource {
-    const { engine, ids, works, answers } = this.#registry;
+    const { engine, ids, works } = this.#registry;
     return {
       engine,
       ids,
       actor: this.#actor,
       works: works !== "none",
-      answers,
+      answers: (requestId) => this.#registry.answers(requestId),
       agentOf: (name) => this.#registry.find(name),
     };
   }

@@ -1,6 +1,6 @@
 /** Standard Schema at the border: checking values and rendering JSON Schema, without knowing any schema library. */
 
-import { CapstanError } from "./errors.ts";
+import { CapstanError, messageOf } from "./errors.ts";
 import type { Json } from "./json.ts";
 
 /** The part of the Standard Schema interface (version 1) that Capstan uses; zod, valibot and arktype values fit. */
@@ -34,9 +34,13 @@ export type Checked<Output> =
 
 /** Checks a value; the problem names each wrong field in one line. */
 export async function check<Output>(schema: Schema<Output>, value: unknown): Promise<Checked<Output>> {
-  const result = await schema["~standard"].validate(value);
-  if (result.issues === undefined) return { ok: true, value: result.value };
-  return { ok: false, problem: result.issues.map((issue) => describe(issue)).join("; ") };
+  try {
+    const result = await schema["~standard"].validate(value);
+    if (result.issues === undefined) return { ok: true, value: result.value };
+    return { ok: false, problem: result.issues.map((issue) => describe(issue)).join("; ") };
+  } catch (error) {
+    return { ok: false, problem: messageOf(error) }; // a check that fails has not passed
+  }
 }
 
 /** JSON Schema of what the schema accepts. Throws `tool-invalid` when its library cannot render it. */

@@ -72,7 +72,8 @@ export type SessionSource = {
   readonly actor: Actor;
   /** Whether this process drives the session, so that waiting for an effect of an op ends. */
   readonly works: boolean;
-  readonly answers: boolean;
+  /** Whether an answer to this request will come from this process. */
+  readonly answers: (requestId: string) => boolean;
   /** Undefined when this process does not know the agent: reading still works. */
   readonly agentOf: (name: string) => Agent<unknown> | undefined;
 };
