@@ -12,7 +12,7 @@ const KEY = "sk-ant-api03-bench-5kQh0Wv7Yt3uZr1NcXe8Lb2MaPd6Sg9JfHi4Ko";
 export type ModelProcess = { readonly url: string; readonly stop: () => Promise<void> };
 
 export async function startModel(): Promise<ModelProcess> {
-  const child = fork(join(import.meta.dirname, "model-server.ts"), { execArgv: SOURCE });
+  const child = fork(new URL("./model-server.ts", import.meta.url), { execArgv: SOURCE });
   const [port] = (await once(child, "message")) as [number]; // model-server.ts sends nothing else
   const stop = async (): Promise<void> => {
     child.kill();

@@ -7,7 +7,11 @@ import { runOrder } from "./processes.ts";
 
 type CallFrame = { readonly functionName: string; readonly url: string; readonly lineNumber: number };
 type CpuProfile = {
-  readonly nodes: readonly { readonly id: number; readonly callFrame: CallFrame }[];
+  readonly nodes: readonly {
+    readonly id: number;
+    readonly callFrame: CallFrame;
+    readonly children?: readonly number[];
+  }[];
   readonly samples: readonly number[];
   readonly timeDeltas: readonly number[];
 };
@@ -29,6 +33,8 @@ export async function profile(bench: Bench, measure: Measure | undefined): Promi
   print("function", functions, TOP);
   console.log("");
   print("file", selfTimes(parsed, fileOf), TOP);
+  console.log("");
+  print("function with all that it calls", totalTimes(parsed), TOP, total(functions));
 }
 
 function selfTimes(
@@ -45,12 +51,30 @@ function selfTimes(
   return times;
 }
 
-function print(what: string, times: ReadonlyMap<string, number>, top: number): void {
-  const total = [...times.values()].reduce((sum, time) => sum + time, 0);
-  console.log(`   self ms   share  ${what} (of ${(total / 1_000).toFixed(0)} ms)`);
+/** Of the functions of our packages: the time of everything that runs below them, until the next await. */
+function totalTimes({ nodes, samples, timeDeltas }: CpuProfile): Map<string, number> {
+  const parents = new Map(nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id] as const)));
+  const names = new Map(nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]));
+  const times = new Map<string, number>();
+  for (const [index, id] of samples.entries()) {
+    const stack = new Set<string>();
+    for (let at: number | undefined = id; at !== undefined; at = parents.get(at)) stack.add(names.get(at) ?? "?");
+    for (const name of stack) {
+      if (name.includes("packages/")) times.set(name, (times.get(name) ?? 0) + (timeDeltas[index] ?? 0));
+    }
+  }
+  return times;
+}
+
+function total(times: ReadonlyMap<string, number>): number {
+  return [...times.values()].reduce((sum, time) => sum + time, 0);
+}
+
+function print(what: string, times: ReadonlyMap<string, number>, top: number, whole: number = total(times)): void {
+  console.log(`        ms   share  ${what} (of ${(whole / 1_000).toFixed(0)} ms)`);
   for (const [name, time] of [...times].toSorted((a, b) => b[1] - a[1]).slice(0, top)) {
     console.log(
-      `${(time / 1_000).toFixed(1).padStart(10)}  ${((time / total) * 100).toFixed(1).padStart(5)}%  ${name}`,
+      `${(time / 1_000).toFixed(1).padStart(10)}  ${((time / whole) * 100).toFixed(1).padStart(5)}%  ${name}`,
     );
   }
 }

@@ -1,8 +1,8 @@
 /** Where Capstan keeps what is not part of a project: `$CAPSTAN_HOME`, else the XDG folders (basedir 0.8). */
 
-import { mkdir } from "node:fs/promises";
+import { mkdir, stat } from "node:fs/promises";
 import { homedir } from "node:os";
-import { isAbsolute, join, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import { CapstanError, messageOf } from "@capstan/core";
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -25,9 +25,9 @@ export function homeFolders(env: Env): HomeFolders {
 /** Makes the folder, private to the user, when it is not there. Throws `store-readonly` or `store-full`. */
 export async function makePrivateFolder(folder: string): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolder(folder);
   } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : messageOf(cause);
+    const code = codeOf(cause) ?? messageOf(cause);
     if (code === "ENOSPC" || code === "EDQUOT") {
       throw new CapstanError("store-full", `There is no space left for ${folder}; free some and try again`, { cause });
     }
@@ -39,4 +39,21 @@ export async function makePrivateFolder(folder: string): Promise<void> {
 /** A relative path in an XDG variable does not count. */
 function xdg(value: string | undefined, otherwise: string): string {
   return value !== undefined && isAbsolute(value) ? value : join(homedir(), otherwise);
+}
+
+/** Not `recursive`: Node's own never returns where a parent cannot hold folders, as below /proc. */
+async function makeFolder(folder: string, parentIsThere = false): Promise<void> {
+  try {
+    await mkdir(folder, { mode: 0o700 });
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "EEXIST" && (await stat(folder)).isDirectory()) return;
+    if (code !== "ENOENT" || parentIsThere || dirname(folder) === folder) throw error;
+    await makeFolder(dirname(folder));
+    await makeFolder(folder, true);
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error ? String(error.code) : undefined;
 }

@@ -121,7 +121,7 @@ async function attemptTurn(
   const stored = await hold.journal.step(key, async (signal) => {
     const asked = { ...request, signal: AbortSignal.any([signal, hold.halted]) };
     const stream = withModelHooks(hold, (changed) => model.stream(changed));
-    const result = await readTurn(hold, { turn, attempt, runId }, stream(asked));
+    const result = await readTurn(hold, { turn, attempt, runId }, () => stream(asked));
     hold.journal.signal.throwIfAborted();
     return result as unknown as Json; // a TurnResult is plain data
   });

@@ -34,7 +34,7 @@ export async function haltRun(hold: Hold, reason: HaltReason): Promise<void> {
   await Promise.all(hold.running.values());
   const { run } = hold.state;
   if (run === undefined) return;
-  const marked = run.turn?.reason === "interrupted";
+  const marked = run.turn?.reason === "interrupted" || !wasTaken(hold, run); // an answer to nothing is no valid history
   const marker: NewFact[] = reason === "interrupted" && !marked ? [markerFact(run)] : [];
   const end: StopReason = reason === "failed" ? "error" : reason;
   await finishRun(hold, end, hold.halt?.problem, marker);
@@ -76,7 +76,18 @@ export async function finishRun(
     ...open.map(({ requestId }) => ({ name: `expiry/${requestId}`, at: undefined })),
     ...(run.limits.wallMs === undefined ? [] : [{ name: `deadline/${runId}`, at: undefined }]),
   ];
-  await hold.append([...closed, ...calls, ...last, finished], { sync: true, consumes: halt?.positions ?? [], timers });
+  const facts = [...closed, ...calls, ...last, finished, ...(wasTaken(hold, run) ? [] : [withdrawn(run)])];
+  await hold.append(facts, { sync: true, consumes: halt?.positions ?? [], timers });
+}
+
+/** Whether the input that started the run became a message. */
+function wasTaken(hold: Hold, { inputId }: RunState): boolean {
+  return !hold.state.queue.some((input) => input.inputId === inputId);
+}
+
+/** The run that it started is over, and no other one will take it. */
+function withdrawn({ id, inputId, actor }: RunState): NewFact {
+  return { type: "input.withdrawn", key: `input/${inputId}/withdrawn`, runId: id, inputId, actor };
 }
 
 function markerFact(run: RunState): NewFact {

@@ -49,7 +49,11 @@ class Flow {
     this.#toolHash = tool.hash;
     this.#callId = part.callId;
     this.#signal = signal;
-    this.#unique = uniqueNames(`Flow ${part.name}`);
+    const unique = uniqueNames(`Flow ${part.name}`);
+    this.#unique = (name) => {
+      signal.throwIfAborted(); // a flow that was left does nothing more
+      unique(name);
+    };
     const prefix = `call/${part.callId}/step/`;
     const names = Object.keys(hold.state.run?.steps ?? {}).filter(
       (name) => name.startsWith(prefix) && !name.endsWith("/slept"),

@@ -31,7 +31,10 @@ export async function runInputHooks(hold: Hold, message: Message): Promise<Input
         answer: (text: string): InputOutcome => ({ type: "answer", text }),
         refuse: (reason: string): InputOutcome => ({ type: "refuse", reason }),
       };
-      return hook.call(current, context, (changed) => pause(run(position + 1, changed)));
+      return hook.call(current, context, async (changed) => {
+        signal.throwIfAborted(); // a hook that took too long is not heard any more
+        return pause(run(position + 1, changed));
+      });
     });
   };
   return run(0, message);
@@ -88,9 +91,13 @@ export async function runToolHooks(hold: Hold, call: HookedCall, perform: ToolNe
         answer: (text: string, options?: { readonly isError?: boolean }): ToolOutput => textOutput(text, options),
         deny: refusal,
       };
-      return hook.call(current, context, async (changed) => (inner = await pause(run(position + 1, changed))));
+      return hook.call(current, context, async (changed) => {
+        signal.throwIfAborted(); // a call whose hook took too long was refused: it must not run after that
+        return (inner = await pause(run(position + 1, changed)));
+      });
     });
     return attempt.catch((error: unknown) => {
+      if (hold.halted.aborted && !hold.journal.signal.aborted && inner !== undefined) return inner; // what was done stays
       if (hold.halted.aborted || hold.journal.signal.aborted || !CapstanError.is(error, "hook-failed")) throw error;
       hold.notice("warning", "hook-failed", messageOf(error));
       return inner ?? refusal(`Refused: ${messageOf(error)}`);
@@ -177,17 +184,23 @@ async function bounded<T>(
   let expire: (error: unknown) => void = () => undefined;
   const expired = new Promise<never>((_resolve, reject) => (expire = reject));
   expired.catch(() => undefined); // nobody waits for it when the hook was in time
-  const arm = (): (() => void) =>
-    clock.after(LIMITS.hookTimeoutMs, () => {
-      const error = new CapstanError(
-        "hook-failed",
-        `Hook ${hook} of plugin ${plugin.name} took longer than ${LIMITS.hookTimeoutMs} ms`,
-      );
+  const stop = AbortSignal.any([hold.halted, hold.journal.signal]);
+  const arm = (): (() => void) => {
+    const ms = stop.aborted ? LIMITS.interruptGraceMs : LIMITS.hookTimeoutMs;
+    return clock.after(ms, () => {
+      const error = new CapstanError("hook-failed", `Hook ${hook} of plugin ${plugin.name} took longer than ${ms} ms`);
       timeout.abort(error);
       expire(error);
     });
+  };
+  let paused = 0;
   let cancel = arm();
+  const rearm = (): void => {
+    cancel();
+    if (paused === 0) cancel = arm();
+  };
   const pause: Pause = async (inner) => {
+    paused += 1;
     cancel();
     try {
       return await inner;
@@ -195,11 +208,13 @@ async function bounded<T>(
       passed.push(error); // not the hook's own failure
       throw error;
     } finally {
-      cancel = arm();
+      paused -= 1;
+      rearm();
     }
   };
+  stop.addEventListener("abort", rearm, { once: true });
   try {
-    const signal = AbortSignal.any([timeout.signal, hold.halted, hold.journal.signal]);
+    const signal = AbortSignal.any([timeout.signal, stop]);
     return await Promise.race([run(signal, pause), expired]);
   } catch (error) {
     if (passed.includes(error) || CapstanError.is(error) || hold.halted.aborted || hold.journal.signal.aborted)
@@ -208,6 +223,8 @@ async function bounded<T>(
       cause: error,
     });
   } finally {
+    paused = Number.POSITIVE_INFINITY; // a hook that was left sets no timer any more
     cancel();
+    stop.removeEventListener("abort", rearm);
   }
 }

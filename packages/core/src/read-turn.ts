@@ -37,13 +37,13 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 export async function readTurn(
   hold: Hold,
   names: TurnNames,
-  stream: AsyncIterable<readonly ModelEvent[]>,
+  open: () => AsyncIterable<readonly ModelEvent[]>,
 ): Promise<TurnResult> {
   const reader = new TurnReader(hold, names);
   const stop = AbortSignal.any([hold.halted, hold.journal.signal]);
   try {
     // a model that does not hear its signal must not hold up an interrupt
-    if ((await endedOrIgnored(hold, reader.readAll(stream), stop)) === IGNORED) return reader.end("interrupted");
+    if ((await endedOrIgnored(hold, reader.readAll(open), stop)) === IGNORED) return reader.end("interrupted");
   } catch (error) {
     if (hold.halted.aborted || hold.journal.signal.aborted) return reader.end("interrupted");
     const known = CapstanError.is(error) ? error : undefined;
@@ -89,8 +89,8 @@ class TurnReader {
     this.#startedAt = this.#clock.monotonic();
   }
 
-  async readAll(stream: AsyncIterable<readonly ModelEvent[]>): Promise<void> {
-    for await (const batch of stream) {
+  async readAll(open: () => AsyncIterable<readonly ModelEvent[]>): Promise<void> {
+    for await (const batch of open()) {
       if (this.#ended) return;
       this.take(batch);
     }

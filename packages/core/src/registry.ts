@@ -27,7 +27,7 @@ export class Registry implements Definitions {
   readonly works: "own" | "all" | "none";
   readonly onRequest?: NonNullable<Definitions["onRequest"]>;
   readonly #agents = new Map<string, Agent<unknown>>();
-  readonly #models: { readonly [agent: string]: Model };
+  readonly #models: { [agent: string]: Model };
   readonly #resolveModel: (name: string) => Promise<Model>;
   readonly #resolved = new Map<string, Promise<Model>>();
   readonly #factories: { readonly [kind: string]: WorkspaceFactory };
@@ -35,13 +35,22 @@ export class Registry implements Definitions {
   readonly #unanswered = new Set<string>();
   readonly #stop = new AbortController();
   #working: Promise<void> = Promise.resolve();
+  readonly #opened = new Set<Plugin>();
+  #users = 1;
   #disposables: AsyncDisposable[] = [];
   #closing: Promise<void> | undefined;
 
-  /** Resolves once every agent was checked, every model resolved and every plugin opened. */
+  /**
+   * Resolves once every agent was checked, every model resolved and every plugin opened. An engine that is open already
+   * keeps its registry: the new agents join it, by name in place of older ones; the last close ends it.
+   */
   static async open(options: RuntimeOptions, clock: Clock, ids: Ids): Promise<Registry> {
+    const shared = open.get(options.engine);
+    if (shared !== undefined && shared.#closing === undefined) return shared.#join(options);
     const registry = new Registry(options, clock, ids);
-    await registry.#open();
+    open.set(options.engine, registry);
+    await registry.#open(options.agents);
+    registry.#work();
     return registry;
   }
 
@@ -54,14 +63,9 @@ export class Registry implements Definitions {
     this.plugins = options.plugins ?? [];
     this.works = options.work ?? "own";
     if (options.onRequest !== undefined) this.onRequest = options.onRequest;
-    this.#models = options.models ?? {};
+    this.#models = { ...options.models };
     this.#factories = options.workspaces ?? {};
     this.#resolveModel = options.host?.resolveModel ?? unresolvable;
-    for (const agent of options.agents) {
-      if (this.#agents.has(agent.name))
-        throw new CapstanError("agent-invalid", `Two agents are named ${agent.name}; names are unique in a runtime`);
-      this.#agents.set(agent.name, agent);
-    }
   }
 
   /** Whether an answer to this request will come from this process. */
@@ -119,31 +123,50 @@ export class Registry implements Definitions {
     return opening;
   }
 
-  close(graceMs: number): Promise<void> {
+  async close(graceMs: number): Promise<void> {
+    this.#users = Math.max(0, this.#users - 1);
+    if (this.#users > 0) return;
     this.#closing ??= this.#close(graceMs);
-    return this.#closing;
+    await this.#closing;
   }
 
-  async #open(): Promise<void> {
-    for (const agent of this.#agents.values()) {
-      const shared = this.plugins.flatMap((plugin) => plugin.tools ?? []);
-      const policy = policyOf({ mode: "ask", rules: [] }, agent.permission, {});
-      checkRules(
-        policy,
-        [...shared, ...agent.tools].map((tool) => tool.name),
-      );
+  async #join(options: RuntimeOptions): Promise<Registry> {
+    this.#users += 1;
+    Object.assign(this.#models, options.models);
+    await this.#open(options.agents);
+    this.#work();
+    return this;
+  }
+
+  async #open(agents: readonly Agent<unknown>[]): Promise<void> {
+    const twice = agents.find((agent, index) => agents.findIndex((other) => other.name === agent.name) !== index);
+    if (twice !== undefined) {
+      throw new CapstanError("agent-invalid", `Two agents are named ${twice.name}; names are unique in a runtime`);
+    }
+    const shared = this.plugins.flatMap((plugin) => plugin.tools ?? []);
+    for (const agent of agents) {
+      const names = [...shared, ...agent.tools].map((tool) => tool.name);
+      checkRules(policyOf({ mode: "ask", rules: [] }, agent.permission, {}), names);
       await this.model(agent);
     }
+    for (const agent of agents) this.#agents.set(agent.name, agent);
     for (const plugin of this.#allPlugins()) {
+      if (this.#opened.has(plugin)) continue;
+      this.#opened.add(plugin);
       const opened = await plugin.open?.();
       if (opened !== undefined) this.#disposables.push(opened);
     }
+  }
+
+  /** Begins to drive sessions, or looks again at those that waited for an agent. */
+  #work(): void {
     if (this.works === "none") return;
-    this.#working = this.engine.work((journal) => this.#drive(journal), {
+    const working = this.engine.work((journal) => this.#drive(journal), {
       which: this.works,
       signal: this.#stop.signal,
     });
-    this.#working.catch(() => undefined); // reported by close
+    working.catch(() => undefined); // reported by close
+    this.#working = working;
   }
 
   async #drive(journal: Journal): Promise<"finished" | "parked"> {
@@ -198,6 +221,9 @@ export class Registry implements Definitions {
     for (const disposable of this.#disposables.toReversed()) await disposable[Symbol.asyncDispose]();
   }
 }
+
+/** Registries of open engines. */
+const open = new WeakMap<Engine, Registry>();
 
 function unresolvable(name: string): Promise<Model> {
   return Promise.reject(

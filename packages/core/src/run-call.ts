@@ -17,7 +17,7 @@ import { check } from "./schema.ts";
 import { UnknownOutcome } from "./steps.ts";
 import type { CallState } from "./state.ts";
 import type { Tool } from "./tool.ts";
-import { performTool, probeTool } from "./perform-tool.ts";
+import { endedOrIgnored, IGNORED, performTool, probeTool } from "./perform-tool.ts";
 import { toOutput } from "./tool-output.ts";
 
 export type CallEnd = { readonly status: ToolStatus; readonly output: ToolOutput };
@@ -127,8 +127,11 @@ async function performGranted(hold: Hold, tool: Tool, call: CallState, grant: Gr
   if (tool.body.type === "client") return fromClient(hold, tool, part, grant);
   if (tool.body.type === "flow") {
     await intend(hold, tool, call, grant, call.attempts + 1);
+    const stop = AbortSignal.any([hold.halted, hold.journal.signal]);
     try {
-      return { status: "ok", output: await toOutput(tool, await runFlow(hold, tool, part, grant.checked)) };
+      const result = await endedOrIgnored(hold, runFlow(hold, tool, part, grant.checked), stop);
+      if (result === IGNORED) return leftFlow(hold, part);
+      return { status: "ok", output: await toOutput(tool, result) };
     } catch (error) {
       return flowFailure(hold, error);
     }
@@ -162,6 +165,7 @@ async function intend(
   grant: Grant,
   attempt: number,
 ): Promise<FactOf<"tool.started">> {
+  hold.halted.throwIfAborted(); // nothing begins once the run is to end
   const { callId, name } = part;
   const { journal, state } = hold;
   const needs = tool.needs(grant.checked as never); // checked against the tool's own schema
@@ -251,6 +255,15 @@ async function keepRaw(hold: Hold, callId: string, end: CallEnd): Promise<CallEn
   const value = end as unknown as Json; // plain data
   await hold.append([{ type: "step.finished", key: name, ...(runId !== undefined && { runId }), name, value }]);
   return end;
+}
+
+/** A flow that did not stop when it was told to. A step that it had begun may yet happen. */
+function leftFlow({ state }: Hold, { callId }: ToolCallPart): CallEnd {
+  const { steps = {}, stepIntents = {} } = state.run ?? {};
+  const begun = Object.keys(stepIntents).filter((name) => name.startsWith(`call/${callId}/step/`));
+  if (begun.every((name) => steps[name] !== undefined))
+    return { status: "cancelled", output: textOutput("Interrupted.", { isError: true }) };
+  return unknown("Interrupted. A step did not stop: its outcome is unknown and it may yet happen. Check before any repeat.");
 }
 
 function flowFailure(hold: Hold, error: unknown): CallEnd {

@@ -3,6 +3,7 @@
 import { CapstanError, messageOf, toProblem } from "./errors.ts";
 import type { NewFact, ToolStatus } from "./event.ts";
 import type { Hold } from "./hold.ts";
+import { hasToolHooks } from "./hooks.ts";
 import { type ToolOutput, textOutput } from "./message.ts";
 import { judge } from "./policy.ts";
 import { openRequests } from "./requests.ts";
@@ -79,6 +80,9 @@ async function judgeAll(hold: Hold): Promise<void> {
       continue;
     }
     const verdict = judge(hold, tool, checked.value);
+    // what a hook could still allow is decided when the call may start and its hooks run
+    const open = hasToolHooks(hold.plugins) && judge(hold, tool, checked.value, "allow").verdict === "allow";
+    if (open) continue;
     if (verdict.verdict === "deny") {
       refused.push(
         finishedFact(hold, callId, name, "denied", textOutput(`Refused: ${verdict.reason}`, { isError: true })),

@@ -37,7 +37,7 @@ export async function drive(journal: Journal, definitions: Definitions): Promise
       if ((await perform(hold, action)) === "parked") return "parked";
     } catch (error) {
       if (journal.signal.aborted || hold.state.run === undefined) throw error;
-      hold.requestHalt("failed", { problem: toProblem(error) });
+      if (hold.halt === undefined) hold.requestHalt("failed", { problem: toProblem(error) }); // else it only obeyed its signal
     }
   }
 }

@@ -1,9 +1,11 @@
 /** Taking up an input: as the first of a new run, or as a steer into a running one. */
 
+import { CapstanError } from "./errors.ts";
 import type { NewFact } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { runInputHooks } from "./hooks.ts";
 import type { Message } from "./message.ts";
+import type { InputOutcome } from "./plugin.ts";
 import { currentPrefix } from "./prefix.ts";
 import { finishRun } from "./finish-run.ts";
 import type { QueuedInput } from "./state.ts";
@@ -33,7 +35,10 @@ export async function takeInput(hold: Hold, input: QueuedInput): Promise<void> {
   const runId = hold.state.run?.id ?? input.runId;
   const first = hold.state.run?.inputId === input.inputId;
   const message: Message = { id: input.inputId, role: "user", parts: input.parts };
-  const outcome = await runInputHooks(hold, message);
+  const outcome = await runInputHooks(hold, message).catch((error: unknown): InputOutcome => {
+    if (hold.halted.aborted || !CapstanError.is(error, "hook-failed")) throw error;
+    return { type: "refuse", reason: error.message };
+  });
   const key = `${runId}/input/${input.inputId}`;
   if (outcome.type === "accept") {
     const prefix = first ? await currentPrefix(hold) : [];

@@ -26,6 +26,7 @@ export async function performStep(hold: Hold, options: StepOptions, perform: Ste
   if (run === undefined) throw new Error(`step ${name} outside a run`);
   const finished = run.steps[name];
   if (finished !== undefined) return finished;
+  options.signal.throwIfAborted();
   const foreign = run.stepIntents[name];
   if (rerun === "never" && foreign !== undefined && foreign !== hold.journal.attemptId) {
     const settled = await settleDoubt(hold, options);
@@ -37,6 +38,7 @@ export async function performStep(hold: Hold, options: StepOptions, perform: Ste
     name,
     async () => (await perform({ signal: options.signal, idempotencyKey })) ?? null,
   );
+  if (hold.state.run?.id !== run.id) throw new Error(`step ${name} ended after its run`);
   return record(hold, options, value);
 }
 

@@ -36,9 +36,7 @@ export function summarize(summary: SessionSummary, fact: Fact): SessionSummary {
       });
     case "run.finished": {
       const { runId: _ended, ...rest } = summary;
-      // a refused input never became a message: it leaves the queue with its run
-      const queued = fact.reason === "refused-input" ? Math.max(0, summary.queued - 1) : summary.queued;
-      return { ...rest, queued, openRequests: [], status: queued > 0 ? "running" : "idle" };
+      return { ...rest, openRequests: [], status: summary.queued > 0 ? "running" : "idle" };
     }
     default:
       return summary;

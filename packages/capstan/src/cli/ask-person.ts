@@ -20,27 +20,29 @@ export function canAsk(body: RequestBody): boolean {
 export function askPerson(screen: Screen, readLine: LineReader): AskPerson {
   let last: Promise<unknown> = Promise.resolve();
   return (request, { signal }) => {
-    const mine = last.then(() => (signal.aborted ? undefined : askOne(screen, (prompt) => readLine(prompt, signal), request.body)));
+    const ask: Ask = (prompt) => readLine(prompt, signal);
+    const mine = last.then(() => (signal.aborted ? undefined : screen.asking((note) => askOne(note, ask, request.body))));
     last = mine.catch(() => undefined);
     return mine;
   };
 }
 
+type Note = Screen["note"];
 type Ask = (prompt: string) => Promise<string | undefined>;
 
-async function askOne(screen: Screen, ask: Ask, body: RequestBody): Promise<Answer | undefined> {
+async function askOne(note: Note, ask: Ask, body: RequestBody): Promise<Answer | undefined> {
   switch (body.type) {
     case "permission":
-      return askPermission(screen, ask, body);
+      return askPermission(note, ask, body);
     case "plan":
-      screen.note("");
-      screen.note("The plan:", "bold");
-      for (const line of shownLines(body.markdown)) screen.note(line);
-      return yesOrNo(screen, ask, "plan", false);
+      note("");
+      note("The plan:", "bold");
+      for (const line of shownLines(body.markdown)) note(line);
+      return yesOrNo(note, ask, "plan", false);
     case "question":
-      return askQuestions(screen, ask, body.questions);
+      return askQuestions(note, ask, body.questions);
     case "doubt":
-      return askDoubt(screen, ask, body.tool, body.input);
+      return askDoubt(note, ask, body.tool, body.input);
     case "form":
     case "client-tool":
       return undefined;
@@ -49,37 +51,39 @@ async function askOne(screen: Screen, ask: Ask, body: RequestBody): Promise<Answ
   }
 }
 
-async function askPermission(screen: Screen, ask: Ask, body: PermissionRequest): Promise<Answer | undefined> {
-  screen.note("");
-  screen.note(`May I? ${inertLine(body.title)}`, "bold");
-  screen.note(`  tool    ${inertLine(body.tool)}`);
-  showInput(screen, body.input);
-  if (body.binding.cwd !== undefined) screen.note(`  folder  ${inertLine(body.binding.cwd)}`);
-  if (body.reason !== undefined) screen.note(`  why     ${inertLine(body.reason)}`);
-  return yesOrNo(screen, ask, "permission", body.remember.includes("session"));
+async function askPermission(note: Note, ask: Ask, body: PermissionRequest): Promise<Answer | undefined> {
+  note("");
+  note(`May I? ${inertLine(body.title)}`, "bold");
+  const { tool, input, binding, reason } = body;
+  showFields(note, [
+    ["tool", tool],
+    ...fieldsOf(input),
+    ...(binding.cwd === undefined ? [] : [["folder", binding.cwd] as const]),
+    ...(reason === undefined ? [] : [["why", reason] as const]),
+  ]);
+  return yesOrNo(note, ask, "permission", body.remember.includes("session"));
 }
 
-async function yesOrNo(screen: Screen, ask: Ask, type: "permission" | "plan", always: boolean): Promise<Answer | undefined> {
-  const choices = always ? "y yes, n no, a always in this session" : "y yes, n no";
+async function yesOrNo(note: Note, ask: Ask, type: "permission" | "plan", always: boolean): Promise<Answer | undefined> {
   for (;;) {
-    const said = await ask(`${choices}; "n because ..." tells the model why > `);
+    const said = await ask(`yes (y), no (n, or n and why)${always ? ", always in this session (a)" : ""} > `);
     if (said === undefined) return undefined;
     const [word = "", ...rest] = said.trim().split(/\s+/);
     const reason = rest.join(" ");
     if (/^(y|yes)$/i.test(word) && reason === "") return { type, allow: true };
     if (/^(n|no)$/i.test(word)) return { type, allow: false, ...(reason !== "" && { reason }) };
     if (always && /^(a|always)$/i.test(word) && reason === "") return { type, allow: true, remember: "session" };
-    screen.note(`Please answer ${always ? "y, n or a" : "y or n"}.`, "yellow");
+    note(`Please answer ${always ? "y, n or a" : "y or n"}.`, "yellow");
   }
 }
 
-async function askQuestions(screen: Screen, ask: Ask, questions: readonly QuestionItem[]): Promise<Answer | undefined> {
+async function askQuestions(note: Note, ask: Ask, questions: readonly QuestionItem[]): Promise<Answer | undefined> {
   const answers: Record<string, string | readonly string[]> = {};
   for (const { header, question, options, multiSelect } of questions) {
-    screen.note("");
-    screen.note(inertLine(question), "bold");
+    note("");
+    note(inertLine(question), "bold");
     for (const [at, { label, description }] of options.entries()) {
-      screen.note(`  ${at + 1}  ${inertLine(label)}${description === "" ? "" : `: ${inertLine(description)}`}`);
+      note(`  ${at + 1}  ${inertLine(label)}${description === "" ? "" : `: ${inertLine(description)}`}`);
     }
     const said = await ask(multiSelect ? "numbers with commas between, or your own words > " : "a number, or your own words > ");
     if (said === undefined) return undefined;
@@ -90,31 +94,34 @@ async function askQuestions(screen: Screen, ask: Ask, questions: readonly Questi
   return { type: "question", answers };
 }
 
-async function askDoubt(screen: Screen, ask: Ask, tool: string, input: Json): Promise<Answer | undefined> {
-  screen.note("");
-  screen.note(`A crash came while this ran; nobody knows whether it happened: ${inertLine(tool)}`, "bold");
-  showInput(screen, input);
+async function askDoubt(note: Note, ask: Ask, tool: string, input: Json): Promise<Answer | undefined> {
+  note("");
+  note(`A crash came while this ran; nobody knows whether it happened`, "bold");
+  showFields(note, [["tool", tool], ...fieldsOf(input)]);
   for (;;) {
     const said = (await ask("r run it again, h it happened, s skip it > "))?.trim().toLowerCase();
     if (said === undefined) return undefined;
     if (said === "r") return { type: "doubt", outcome: "run-again" };
     if (said === "h") return { type: "doubt", outcome: "it-happened" };
     if (said === "s") return { type: "doubt", outcome: "skip" };
-    screen.note("Please answer r, h or s.", "yellow");
+    note("Please answer r, h or s.", "yellow");
   }
 }
 
-/** Every value of the input, whole within bounds; the marks at its left cannot be written by the model. */
-function showInput(screen: Screen, input: Json): void {
+type Field = readonly [name: string, value: string];
+
+function fieldsOf(input: Json): readonly Field[] {
   const entries = typeof input === "object" && input !== null && !Array.isArray(input) ? Object.entries(input) : [["input", input] as const];
-  for (const [name, value] of entries) {
-    const lines = shownLines(typeof value === "string" ? value : JSON.stringify(value));
-    const label = inertLine(name, 40);
-    if (lines.length === 1) screen.note(`  ${label.padEnd(7)} ${lines[0]}`);
-    else {
-      screen.note(`  ${label}`);
-      for (const line of lines) screen.note(`  │ ${line}`);
-    }
+  return entries.map(([name, value]) => [inertLine(name, 20), typeof value === "string" ? value : JSON.stringify(value)]);
+}
+
+/** Every value whole within bounds; the marks at its left cannot be written by the model. */
+function showFields(note: Note, fields: readonly Field[]): void {
+  const width = Math.max(...fields.map(([name]) => name.length));
+  for (const [name, value] of fields) {
+    const [first = "", ...more] = shownLines(value);
+    note(`  ${name.padEnd(width)} │ ${first}`);
+    for (const line of more) note(`  ${" ".repeat(width)} │ ${line}`);
   }
 }
 

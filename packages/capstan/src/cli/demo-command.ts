@@ -10,7 +10,7 @@ import { followRun, watchFailures } from "./follow-run.ts";
 import { openAgent } from "./open-agent.ts";
 import { sayEnd } from "./run-command.ts";
 import { runView } from "./run-view.ts";
-import { type Screen, screen as newScreen } from "./screen.ts";
+import { type Screen, RUN_GOES_ON, screen as newScreen } from "./screen.ts";
 
 const PROMPT = "Some tests of this project fail. Find out why, repair the code and run the tests again.";
 /** Pause after a word of the model, for people who watch. */
@@ -18,7 +18,7 @@ const WORD_MS = 25;
 
 /** Ends with 0 only when the tests of the project pass. */
 export async function demoCommand(name: string): Promise<number> {
-  const screen = newScreen();
+  const screen = newScreen(RUN_GOES_ON);
   const { findBash } = await import("@capstan/tools/shell");
   if (findBash() === undefined) throw new CapstanError("process-failed", "The demo runs tests in bash and finds none; install bash and try again");
   const agent = await demoAgent(screen.live ? WORD_MS : 0);

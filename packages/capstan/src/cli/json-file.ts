@@ -11,7 +11,7 @@ export async function readJsonFile<T>(path: string, schema: z.ZodType<T>): Promi
     text = new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path));
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
-    if (code === "ENOENT") return undefined;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     const why = code === "ERR_ENCODING_INVALID_ENCODED_DATA" ? "it is not UTF-8 text" : messageOf(cause);
     throw invalid(path, why, cause);
   }

@@ -18,15 +18,20 @@ export async function runProgram(argv: readonly string[], { name = "capstan", co
   const act = (work: () => Promise<number>): Promise<void> => work().then((code) => void (exitCode = code));
   const program = programOf(name, config, act);
   process.stdout.on("error", () => undefined); // a reader that goes away; whoever writes much looks for it itself
+  process.on("uncaughtException", (error) => void fail(name, error).then((code) => process.exit(code)));
   try {
     if (argv.length === 0) program.outputHelp();
     else await program.parseAsync([...argv], { from: "user" });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return commandLineFailure(name, error);
-    const { reportFailure } = await import("./failure.ts");
-    return reportFailure(name, error);
+    return fail(name, error);
   }
+}
+
+async function fail(name: string, error: unknown): Promise<number> {
+  const { reportFailure } = await import("./failure.ts");
+  return reportFailure(name, error);
 }
 
 type Act = (work: () => Promise<number>) => Promise<void>;
@@ -144,7 +149,7 @@ function positiveInteger(text: string): number {
 function commandLineFailure(name: string, error: CommanderError): number {
   if (error.exitCode === 0) return 0;
   const asked = error.code === "commander.help"; // a command that only has subcommands, without one
-  const message = asked ? "A subcommand is missing" : error.message.replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " ");
+  const message = asked ? "A subcommand is missing" : error.message.replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " ").replace(/\.$/, "");
   process.stderr.write(`${name}: ${message.charAt(0).toUpperCase()}${message.slice(1)}; see --help (usage)\n`);
   return 2;
 }

@@ -11,7 +11,7 @@ import { inertLine } from "./inert.ts";
 import { openAgent, openEngine } from "./open-agent.ts";
 import { sayEnd } from "./run-command.ts";
 import { runView } from "./run-view.ts";
-import { type Screen, screen as newScreen } from "./screen.ts";
+import { type Screen, RUN_GOES_ON, screen as newScreen } from "./screen.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { terminalLine } from "./terminal-line.ts";
 
@@ -20,7 +20,7 @@ type Resuming = { readonly name: string; readonly config: Config | undefined; re
 /** Returns the exit code of the first session that did not end well. */
 export async function resumeCommand(name: string, given: Config | undefined, id: string | undefined, flags: { readonly config?: string }): Promise<number> {
   const config = flags.config === undefined ? given : await loadConfig(flags.config);
-  const resuming: Resuming = { name, config, settings: await readSettings(), screen: newScreen() };
+  const resuming: Resuming = { name, config, settings: await readSettings(), screen: newScreen(RUN_GOES_ON) };
   const sessions = await unfinished(config, id);
   if (sessions.length === 0) resuming.screen.note(id === undefined ? "Nothing is unfinished." : `Session ${id} is not unfinished.`);
   let exitCode: number = EXIT.done;
@@ -54,7 +54,7 @@ function isUnfinished({ status, queued }: SessionSummary): boolean {
   return status === "running" || status === "waiting" || status === "parked" || (status === "idle" && queued > 0);
 }
 
-async function resumeOne(resuming: Resuming, { sessionId, agent: agentName, title }: SessionSummary): Promise<number> {
+async function resumeOne(resuming: Resuming, { sessionId, agent: agentName, title, head }: SessionSummary): Promise<number> {
   const { name, config, settings, screen } = resuming;
   const engine = await openEngine(config);
   const model = await modelOf(engine, sessionId);
@@ -67,13 +67,15 @@ async function resumeOne(resuming: Resuming, { sessionId, agent: agentName, titl
   const runtime = await openAgent({ engine, agent, config, settings, onRequest });
   try {
     const session = await runtime.session(sessionId);
+    let known = head;
     screen.note(`Going on with ${sessionId}${title === undefined ? "" : `: ${inertLine(title, 60)}`}`, "bold");
     let exitCode: number = EXIT.done;
     for (let run = await unfinishedRun(session); run !== undefined && exitCode === EXIT.done; run = await unfinishedRun(session)) {
       const answers = config?.onRequest !== undefined ? "all" : screen.asks ? "person" : "none";
-      const end = await followRun(run, { name, runtime, screen, view: runView("text", screen), failures, answers });
+      const end = await followRun(run, { name, runtime, screen, view: runView("text", screen, known), failures, answers });
       sayEnd(name, end, "text", screen);
       exitCode = end.exitCode;
+      known = 0;
     }
     return exitCode;
   } finally {

@@ -14,7 +14,7 @@ import { openAgent, openEngine, permissionOf } from "./open-agent.ts";
 import { readPrompt } from "./prompt.ts";
 import { refusals } from "./refusals.ts";
 import { type Output, type RunEnd, runView } from "./run-view.ts";
-import { type Screen, screen as newScreen } from "./screen.ts";
+import { type Screen, RUN_GOES_ON, screen as newScreen } from "./screen.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { terminalLine } from "./terminal-line.ts";
 
@@ -63,7 +63,7 @@ export async function runCommand(name: string, given: Config | undefined, argume
   try {
     const known = await knownSession(engine, flags);
     const chosen = await chosenAgent({ config, name: known?.agent ?? flags.agent, model: flags.model, defaultModel: settings.model });
-    const prepared = { name, prompt, flags, config, settings, engine, folder, screen: newScreen() };
+    const prepared = { name, prompt, flags, config, settings, engine, folder, screen: newScreen(RUN_GOES_ON) };
     return await runPrepared({ ...prepared, agent: withRules(chosen, flags), mode: known?.mode });
   } catch (error) {
     await engine.close();
@@ -180,7 +180,9 @@ export function sayEnd(name: string, end: RunEnd, output: Output, screen: Screen
     screen.note(failureLine(name, new CapstanError("run-waiting", `The run waits for an answer (${titles}); type "${name} resume ${sessionId}" in a terminal`)));
     return;
   }
-  if (result.reason !== "end-turn") reportFailure(name, failure(result));
+  if (result.reason === "interrupted") {
+    screen.note(failureLine(name, new CapstanError("interrupted", `Interrupted; "${name} run --session ${sessionId}" goes on from there`)));
+  } else if (result.reason !== "end-turn") reportFailure(name, failure(result));
   if (refused.length > 0) screen.note(failureLine(name, refusalError(name, sessionId, refused)));
   if (output !== "text" || !screen.asks) return;
   const cost = result.usage.costMicroUsd === undefined ? "" : `, $${(result.usage.costMicroUsd / 1_000_000).toFixed(4)}`;
@@ -199,7 +201,7 @@ function refusalError(name: string, sessionId: string, refused: RunEnd["refusals
 /** Without a key there is still something to see. */
 function withoutKey(name: string, error: unknown): unknown {
   if (!CapstanError.is(error, "model-key-missing")) return error;
-  const message = `${error.message.replace(/\.$/, "")}. Without a key "${name} demo" shows Capstan at work`;
+  const message = `${error.message} Or name another model with --model; "${name} demo" needs no key`;
   return new CapstanError("model-key-missing", message, { cause: error });
 }
 

@@ -1,6 +1,7 @@
 /** How a run is shown: as text for people, as one JSON object at its end, or as one envelope a line. */
 
-import { type Envelope, type Fact, isLive, type Live, type OpenRequest, type RunResult, textOf } from "@capstan/core";
+import { type Envelope, type Fact, INTERRUPT_MARKER, isLive, type Live, type Message } from "@capstan/core";
+import { type OpenRequest, type RunResult, textOf } from "@capstan/core";
 import { inertLine } from "./inert.ts";
 import type { Refusal } from "./refusals.ts";
 import type { Screen } from "./screen.ts";
@@ -23,10 +24,11 @@ export interface RunView {
 export const OUTPUTS = ["text", "json", "stream-json"] as const;
 export type Output = (typeof OUTPUTS)[number];
 
-export function runView(output: Output, screen: Screen): RunView {
+/** `after`: as text, facts up to this one are known already. */
+export function runView(output: Output, screen: Screen, after = 0): RunView {
   switch (output) {
     case "text":
-      return textView(screen);
+      return textView(screen, after);
     case "json":
       return { show: () => undefined, end: (end) => screen.data(JSON.stringify(resultObject(end))) };
     case "stream-json":
@@ -55,8 +57,13 @@ function resultObject({ sessionId, runId, result, requests, refusals, exitCode }
   };
 }
 
+/** The text of a message without the mark that an interrupt left for the model. */
+export function saidBy({ parts }: Message): string {
+  return textOf(parts.filter((part) => part.type !== "text" || part.text !== INTERRUPT_MARKER));
+}
+
 /** On a terminal text comes as it is written; into a pipe only what is committed, so that nothing comes twice. */
-function textView(screen: Screen): RunView {
+function textView(screen: Screen, after: number): RunView {
   const tools = toolLines(screen);
   let shown = "";
   const commit = (text: string): void => {
@@ -78,8 +85,10 @@ function textView(screen: Screen): RunView {
     }
   };
   const showFact = (fact: Fact): void => {
-    if (fact.type === "message.added" && fact.message.role === "assistant") commit(textOf(fact.message.parts));
-    else if (fact.type === "tool.started") tools.started(fact);
+    const past = fact.seq <= after;
+    if (fact.type === "tool.started") tools.started(fact, { past });
+    else if (past) return;
+    else if (fact.type === "message.added" && fact.message.role === "assistant") commit(saidBy(fact.message));
     else if (fact.type === "tool.finished") tools.finished(fact);
   };
   return {

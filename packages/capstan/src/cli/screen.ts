@@ -14,6 +14,8 @@ export interface Screen {
   endAnswer(): void;
   /** One line about the run. The caller has made it inert. */
   note(line: string, style?: Style): void;
+  /** While a person is asked nothing else is shown: it comes when `work` is done. */
+  asking<T>(work: (note: Screen["note"]) => Promise<T>): Promise<T>;
   /** One line of data on stdout, as it is. */
   data(line: string): void;
   /** Whether somebody still reads stdout. */
@@ -23,11 +25,14 @@ export interface Screen {
 }
 export type Style = "dim" | "red" | "green" | "yellow" | "bold";
 
+export const RUN_GOES_ON = "the run goes on to its end, Ctrl-C interrupts it";
+
 type Streams = { readonly stdin: { readonly isTTY?: boolean }; readonly stdout: NodeJS.WriteStream; readonly stderr: NodeJS.WriteStream };
 
-/** A reader of stdout that goes away is no error: the run goes on, and the person is told once. */
-export function screen({ stdin, stdout, stderr }: Streams = process): Screen {
+/** A reader of stdout that goes away is no error: what is written then is dropped. `whenClosed` is said once. */
+export function screen(whenClosed?: string, { stdin, stdout, stderr }: Streams = process): Screen {
   const shared = stdout.isTTY === true && stderr.isTTY === true;
+  let held: (() => void)[] | undefined;
   let begun = false;
   let open = true;
   let clean = inertStream();
@@ -47,8 +52,9 @@ export function screen({ stdin, stdout, stderr }: Streams = process): Screen {
   stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (!open) return;
     open = false;
-    const why = error.code === "EPIPE" ? "nobody reads the output any more" : `the output cannot be written (${error.code ?? error.message})`;
-    note(`capstan: ${why}; the run goes on to its end, Ctrl-C interrupts it`);
+    if (whenClosed === undefined && error.code === "EPIPE") return;
+    const why = error.code === "EPIPE" ? "Nobody reads the output any more" : `The output cannot be written (${error.code ?? error.message})`;
+    note(`capstan: ${why}${whenClosed === undefined ? "" : `; ${whenClosed}`}`);
   });
   stderr.on("error", () => undefined); // there is nobody left to tell
   return {
@@ -58,13 +64,25 @@ export function screen({ stdin, stdout, stderr }: Streams = process): Screen {
       return open;
     },
     answer(text) {
+      if (held !== undefined) return void held.push(() => this.answer(text));
       const shown = stdout.isTTY === true ? clean.push(text) : text;
       if (shown === "") return;
       write(shown);
       begun = !shown.endsWith("\n");
     },
-    endAnswer,
-    note,
+    endAnswer: () => (held === undefined ? endAnswer() : void held.push(endAnswer)),
+    note: (line, style) => (held === undefined ? note(line, style) : void held.push(() => note(line, style))),
+    async asking(work) {
+      if (begun) endAnswer();
+      held = [];
+      try {
+        return await work(note);
+      } finally {
+        const later = held;
+        held = undefined;
+        for (const show of later) show();
+      }
+    },
     data: (line) => write(`${line}\n`),
     async flush() {
       await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.write("", () => resolve()))));

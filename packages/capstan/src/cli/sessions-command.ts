@@ -59,6 +59,7 @@ export async function deleteSession(_name: string, config: Config | undefined, i
   const engine = await openEngine(config);
   const runtime = await openRuntime({ agents: [], engine, work: "none" });
   try {
+    await knownSummary(engine, id);
     const session = await runtime.session(id);
     await session.remove();
     screen.note(`Deleted ${id}`);

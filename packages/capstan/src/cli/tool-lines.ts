@@ -9,7 +9,8 @@ const MAX_DIFF_LINES = 12;
 const MAX_TITLE = 100;
 
 export interface ToolLines {
-  started(fact: FactOf<"tool.started">): void;
+  /** `past`: it started before anybody looked on, and is not announced. */
+  started(fact: FactOf<"tool.started">, options?: { readonly past?: boolean }): void;
   finished(fact: FactOf<"tool.finished">): void;
   close(): void;
 }
@@ -17,10 +18,12 @@ export interface ToolLines {
 export function toolLines(screen: Screen, clock: Clock = systemClock): ToolLines {
   const running = new Map<string, { readonly title: string; readonly execute: boolean; readonly cancel: () => void }>();
   return {
-    started({ callId, title, kind }) {
+    started({ callId, title, kind }, { past = false } = {}) {
+      running.get(callId)?.cancel(); // an attempt that a crash cut short
       const shown = inertLine(title, MAX_TITLE);
       const announce = (): void => screen.note(`  … ${shown}`, "dim");
-      running.set(callId, { title: shown, execute: kind === "execute", cancel: clock.after(ANNOUNCE_MS, announce, { background: true }) });
+      const cancel = past ? (): void => undefined : clock.after(ANNOUNCE_MS, announce, { background: true });
+      running.set(callId, { title: shown, execute: kind === "execute", cancel });
     },
     finished({ callId, name, status, output, durationMs }) {
       const call = running.get(callId);

@@ -2,6 +2,7 @@
 
 import { type Fact, type FactOf, type Message, type SessionSummary, textOf } from "@capstan/core";
 import { inert, inertLine } from "./inert.ts";
+import { saidBy } from "./run-view.ts";
 import { diffLines, outcomeOf } from "./tool-lines.ts";
 
 /** Lines of one tool's output that are shown. */
@@ -64,8 +65,9 @@ function headLines({ sessionId, agent, key, title, status, createdAt, usage }: S
   ];
 }
 
-function messageLines({ role, parts }: Message): readonly string[] {
-  const said = inert(textOf(parts)).trim();
+function messageLines(message: Message): readonly string[] {
+  const { role } = message;
+  const said = inert(saidBy(message)).trim();
   if (said === "") return [];
   const who = role === "user" ? "you" : role;
   return ["", who, ...said.split("\n").map((line) => `  ${line}`.trimEnd())];

@@ -116,6 +116,6 @@ function stranger(files: number): DemoTurn {
   return {
     text:
       `I am Capstan's demo model: scripted, without a network. I see ${seen} here, but I only know the project of "capstan demo". ` +
-      "For work of your own give me way to a real model: set ANTHROPIC_API_KEY, or name one with --model.",
+      "Work of your own needs a real model: set ANTHROPIC_API_KEY, or name one with --model.",
   };
 }
