@@ -10,9 +10,9 @@ import { runOrder, timeToFirstOutput } from "./processes.ts";
 type Settings = Order["settings"];
 
 const FLOOR_AND_CAPSTAN: readonly SubjectName[] = ["floor", "capstan", "floor-http"];
-const TURNS: Settings = { turns: 50, calls: 1, runs: 40, warm: 12 };
-const DELTAS: Settings = { deltas: 20_000, chunkBytes: 4_096, runs: 8, warm: 4 };
-const PARALLEL: Settings = { turns: 4, calls: 64, runs: 25, warm: 8 };
+const TURNS: Settings = { turns: 50, calls: 1, runs: 40, warm: 40 };
+const DELTAS: Settings = { deltas: 20_000, chunkBytes: 4_096, runs: 10, warm: 8 };
+const PARALLEL: Settings = { turns: 4, calls: 64, runs: 20, warm: 20 };
 const SHORT = { turns: 220, skip: 20, history: 0, runs: 3, warm: 1 } satisfies Settings;
 const LONG = { turns: 60, skip: 10, history: 5_000, runs: 2, warm: 1 } satisfies Settings;
 const CROWD: Settings = { size: 200, turns: 3, batches: 5, warm: 2 };
@@ -142,7 +142,7 @@ function slopeOf(short: Spread, long: Spread): Spread {
 
 const HISTORIES = {
   0: { turns: 70, skip: 10, history: 0, warm: 6, pairs: 20 },
-  2_000: { turns: 30, skip: 5, history: 2_000, warm: 3, pairs: 8 },
+  2_000: { turns: 30, skip: 5, history: 2_000, warm: 3, pairs: 7 },
 } as const;
 const RERUNS = { safe: [0.1, 0.05], never: [0.25, 0.1] } as const;
 const persistence: Measure = {
@@ -230,6 +230,26 @@ const heap: Measure = {
   profile: { subject: "capstan", workload: "idleHeap", settings: { sessions: 1_000, runs: 1 } },
 };
 
+/** Conversations of one turn in a runtime that holds few or many idle sessions: the others must cost nothing. */
+const HELD: Settings = { turns: 1, calls: 1, runs: 150 };
+const held: Measure = {
+  name: "held",
+  cases: {
+    few: child("capstan", "turns", { ...HELD, warm: 300 }),
+    many: child("capstan", "turns", { ...HELD, warm: 2_000 }),
+  },
+  rows: (results) => [
+    ratioRow(
+      results,
+      { measure: "CPU per conversation, 2,000 sessions held", unit: "us", note: "floor: 300 sessions held" },
+      "many",
+      "cpu",
+      "few",
+    ),
+  ],
+  profile: { subject: "capstan", workload: "turns", settings: { ...HELD, warm: 2_000 } },
+};
+
 const crowd: Measure = {
   name: "crowd",
   cases: subjects("crowd", CROWD),
@@ -272,7 +292,7 @@ function openCase(size: keyof typeof LENGTHS): Case {
       url,
       subject: "capstan",
       workload: "openSession",
-      settings: { from: join(folder, size), rounds: 7, warm: 3 },
+      settings: { from: join(folder, size), rounds: 5, warm: 2 },
     });
 }
 const open: Measure = {
@@ -324,6 +344,7 @@ export const MEASURES: readonly Measure[] = [
   persistence,
   start,
   heap,
+  held,
   crowd,
   bill,
   open,

@@ -2,7 +2,7 @@
 
 import { CapstanError, openRuntime, type Answer, type OpenRequest, type Runtime, storeEngine } from "@capstan/core";
 import type { Engine, Fact } from "@capstan/core";
-import { systemClock, systemIds } from "@capstan/core";
+import { type Session, sleep, systemClock, systemIds } from "@capstan/core";
 import { sqliteStore } from "@capstan/engines/sqlite";
 import { outside, type Outside } from "./outside.ts";
 import { random, type Random } from "./random.ts";
@@ -19,6 +19,10 @@ export type Acknowledged = {
 export type Answered = { readonly requestId: string; readonly answer: Answer; readonly secondAccepted: boolean };
 export type Outbox = { readonly plan: Plan; readonly session: string; acknowledged: boolean };
 
+/** Longest wait for anything. */
+const REST_MS = 40_000;
+const LOOK_MS = 8;
+
 export const SESSIONS = ["k0", "k1", "k2", "k3"] as const;
 
 export type ClientOptions = {
@@ -27,6 +31,8 @@ export type ClientOptions = {
   readonly seed: number;
   /** Calls that plans are made of. */
   readonly tools?: readonly ToolName[];
+  /** A person who never has anything run again, because a frozen worker may yet do it. */
+  readonly careful?: boolean;
 };
 
 /** A second runtime on the same file that drives nothing. */
@@ -40,6 +46,7 @@ export class Client {
   readonly #runtime: Runtime;
   readonly #random: Random;
   readonly #tools: readonly ToolName[];
+  readonly #careful: boolean;
   readonly #asked = new Set<string>();
   #plans = 0;
 
@@ -54,7 +61,7 @@ export class Client {
   }
 
   private constructor(
-    { tools = ["never", "keyed", "safe", "asks", "side", "flow"] }: ClientOptions,
+    { tools = ["never", "keyed", "safe", "asks", "side", "flow"], careful = false }: ClientOptions,
     parts: {
       readonly engine: Engine;
       readonly runtime: Runtime;
@@ -63,6 +70,7 @@ export class Client {
     },
   ) {
     this.#tools = tools;
+    this.#careful = careful;
     this.#engine = parts.engine;
     this.#runtime = parts.runtime;
     this.world = parts.world;
@@ -114,7 +122,9 @@ export class Client {
       await session.respond(request.requestId, answer);
       this.#asked.add(request.requestId);
       const second: Answer =
-        answer.type === "doubt" ? { type: "doubt", outcome: "skip" } : { type: "permission", allow: false, reason: "late" };
+        answer.type === "doubt"
+          ? { type: "doubt", outcome: answer.outcome === "skip" ? "it-happened" : "skip" }
+          : { type: "permission", allow: false, reason: "late" };
       const refused = await session.respond(request.requestId, second).then(
         () => false,
         (error: unknown) => CapstanError.is(error, "request-closed"),
@@ -128,11 +138,33 @@ export class Client {
     if (body.type !== "doubt") return { type: "permission", allow: !requestId.endsWith("0") };
     const id = body.tool.startsWith("call/") ? body.tool : body.callId;
     const happened = this.world.lines().some((line) => line.id === id && line.what === "effect");
-    return { type: "doubt", outcome: happened ? "it-happened" : "run-again" };
+    return { type: "doubt", outcome: happened ? "it-happened" : this.#careful ? "skip" : "run-again" };
   }
 
-  async interrupt(key: string): Promise<void> {
-    await (await this.#runtime.session({ agent: AGENT, key })).interrupt();
+  session(key: string): Promise<Session> {
+    return this.#runtime.session({ agent: AGENT, key });
+  }
+
+  /** Answers what is open until every acknowledged input has its end. Throws when that takes too long. */
+  async untilRest(): Promise<void> {
+    const from = systemClock.monotonic();
+    do {
+      if (systemClock.monotonic() - from > REST_MS) throw new Error(`not at rest: ${JSON.stringify(await this.#runtime.sessions())}`);
+      await this.answerRequests(0);
+      await sleep(systemClock, LOOK_MS);
+    } while (this.outbox.some(({ acknowledged }) => !acknowledged) || !(await this.atRest()));
+  }
+
+  /** Looks until `found` gives something of the session's facts. */
+  async untilFact<T>(key: string, found: (facts: readonly Fact[]) => T | undefined): Promise<T> {
+    const from = systemClock.monotonic();
+    for (;;) {
+      const facts = (await this.logs()).find((log) => log.key === key)?.facts ?? [];
+      const value = found(facts);
+      if (value !== undefined) return value;
+      if (systemClock.monotonic() - from > REST_MS) throw new Error(`not found among ${facts.length} facts of ${key}`);
+      await sleep(systemClock, LOOK_MS);
+    }
   }
 
   /** Whether every acknowledged input has its end in the log. */

@@ -21,8 +21,6 @@ export type KillOptions = {
 /** Longest life of a worker after its start. */
 const LIFE_MS = 260;
 
-/** Longest time the last worker is given to finish. */
-const REST_MS = 30_000;
 const LOOK_MS = 8;
 
 /** The client is still open: its logs and ledger are for the judge, who closes it. */
@@ -117,13 +115,7 @@ async function finish(client: Client, last: WorkerProcess): Promise<void> {
   last.go();
   await last.until("up");
   handOut(last, client);
-  const from = systemClock.monotonic();
-  while (systemClock.monotonic() - from < REST_MS) {
-    await client.answerRequests(0);
-    if (client.outbox.every(({ acknowledged }) => acknowledged) && (await client.atRest())) break;
-    await sleep(systemClock, LOOK_MS);
-  }
+  await client.untilRest();
   const complaints = await last.end();
-  if (process.env["DBG"] !== undefined) console.log(complaints);
   if (complaints !== "") throw new Error(`the last worker complained: ${complaints}`);
 }

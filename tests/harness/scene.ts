@@ -6,7 +6,12 @@ import type { Outside } from "./outside.ts";
 import type { Random } from "./random.ts";
 
 /** What an input asks for: the calls of each turn by tool name. Its text is this as JSON. */
-export type Plan = { readonly plan: string; readonly turns: readonly (readonly ToolName[])[] };
+export type Plan = {
+  readonly plan: string;
+  readonly turns: readonly (readonly ToolName[])[];
+  /** The first answer stops in the middle of its text and does not go on. */
+  readonly hangs?: boolean;
+};
 export type ToolName = "never" | "keyed" | "safe" | "asks" | "side" | "flow";
 
 export type SceneOptions = {
@@ -124,6 +129,9 @@ async function* answer(
   for (const delta of words) {
     await pause(options, request.signal);
     yield [{ type: "block-delta", index: 0, delta }];
+    if (plan.hangs !== true || turn > 0) continue;
+    options.outside.write({ what: "look", id: `${plan.plan}/hangs`, tool: "model" }); // its first words were taken
+    await sleep(systemClock, 600_000, request.signal);
   }
   yield [{ type: "block-end", index: 0, part: { type: "text", text: words.join("") } }];
   for (const [n, name] of calls.entries()) {

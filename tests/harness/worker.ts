@@ -1,7 +1,7 @@
 /** A process of the kill harness: a runtime on the local store that works until it is killed, frozen or told to end. */
 
 import { createInterface } from "node:readline";
-import { openRuntime, type Runtime, storeEngine, systemClock, systemIds, toProblem } from "@capstan/core";
+import { openRuntime, type Runtime, type Store, storeEngine, systemClock, systemIds, toProblem } from "@capstan/core";
 import { sqliteStore } from "@capstan/engines/sqlite";
 import { die, failingStore, type FailPoint } from "./fail-point.ts";
 import { outside } from "./outside.ts";
@@ -28,7 +28,9 @@ export type Command =
 export type Said =
   | { readonly type: "loaded" | "up" }
   | { readonly type: "sent"; readonly idempotencyKey: string; readonly inputId: string; readonly runId: string }
-  | { readonly type: "failed"; readonly command: Command; readonly code: string };
+  | { readonly type: "failed"; readonly command: Command; readonly code: string }
+  /** The store did not take a write. */
+  | { readonly type: "refused"; readonly code: string };
 
 const options = JSON.parse(process.argv[2] ?? "") as WorkerOptions; // written by worker-process.ts
 const { folder, durability, seed, paceMs, lies = false } = options;
@@ -51,11 +53,22 @@ function listening(): AsyncIterable<string> {
 async function open(): Promise<Runtime> {
   const store = await sqliteStore({ path: `${folder}/store.db`, durability });
   const ids = systemIds(() => systemClock.now());
-  const engine = storeEngine(failingStore(store, options.failAt), { clock: systemClock, ids });
+  const engine = storeEngine(failingStore(telling(store), options.failAt), { clock: systemClock, ids });
   const world = outside(folder, () => systemClock.now());
   const struck = options.diesAfterEffect === true ? { struck: die } : {};
   const agents = [scene({ outside: world, random: random(seed), paceMs, lies, ...struck })];
   return openRuntime({ agents, engine, work: options.work ?? "all" });
+}
+
+function telling(store: Store): Store {
+  return {
+    ...store,
+    append: (write, how) =>
+      store.append(write, how).catch((error: unknown) => {
+        say({ type: "refused", code: toProblem(error).code });
+        throw error;
+      }),
+  };
 }
 
 async function perform(command: Exclude<Command, { type: "go" }>): Promise<void> {

@@ -34,7 +34,11 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
 export async function openLocalEngine(dataFolder: string = homeFolders(process.env).data): Promise<Engine> {
   await makePrivateFolder(dataFolder);
   const { localEngine } = await import("@capstan/engines/local");
-  return localEngine({ path: join(dataFolder, "capstan.db") });
+  return localEngine({ path: databasePath(dataFolder) });
+}
+
+export function databasePath(dataFolder: string = homeFolders(process.env).data): string {
+  return join(dataFolder, "capstan.db");
 }
 
 /** A model by `"provider/name"`, as `openRuntime` resolves it. Throws `model-unknown` or `model-key-missing`. */

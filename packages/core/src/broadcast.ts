@@ -16,6 +16,7 @@ export class Channel {
   readonly #readers = new Set<Reader>();
   readonly #blocks = new Map<string, OpenBlock>();
   #bufferedChars = 0;
+  #position: Position = { seq: 0, eph: 0 };
 
   constructor(sessionId: string, agent: string) {
     this.sessionId = sessionId;
@@ -26,13 +27,20 @@ export class Channel {
     return this.#readers.size > 0;
   }
 
+  /** Where the newest event stands that was published. */
+  get position(): Position {
+    return this.#position;
+  }
+
   publishFact(fact: Fact): void {
+    this.#position = { seq: fact.seq, eph: 0 };
     if (fact.type === "turn.finished" || fact.type === "run.finished") this.#forget();
     this.#push(fact);
   }
 
   publishLive(events: readonly Live[]): void {
     for (const event of events) {
+      this.#position = { seq: event.seq, eph: event.eph };
       this.#keep(event);
       this.#push(event);
     }
@@ -58,12 +66,14 @@ export class Channel {
     return { sessionId: this.sessionId, agent: this.agent, event };
   }
 
-  /** Events that bring a late reader up to what is on the screen now. */
-  openBlocks(): readonly Live[] {
-    const events = [...this.#blocks.values()].flatMap(({ started, delta }) =>
-      delta === undefined ? [started] : [started, delta],
-    );
-    return events.toSorted((left, right) => left.seq - right.seq || left.eph - right.eph);
+  /**
+   * Events that bring a reader up to what is on the screen now: the blocks in which something came after `seen`. They stand
+   * at `at`, because facts may have come since the block began.
+   */
+  openBlocks(seen?: Position, at: Position = this.#position): readonly Live[] {
+    const open = [...this.#blocks.values()].filter(({ started, delta }) => isAfter(delta ?? started, seen));
+    const events = open.flatMap(({ started, delta }) => (delta === undefined ? [started] : [started, delta]));
+    return events.map((event) => ({ ...event, ...at }));
   }
 
   #push(event: Fact | Live): void {
@@ -105,11 +115,19 @@ function textOf(event: Live): string {
 
 export type Position = { readonly seq: number; readonly eph: number };
 
+function positionOf(event: Fact | Live): Position {
+  return { seq: event.seq, eph: isLive(event) ? event.eph : 0 };
+}
+
+function isAfter(position: Position, other: Position | undefined): boolean {
+  return other === undefined || position.seq > other.seq || (position.seq === other.seq && position.eph > other.eph);
+}
+
 /** Throws `cursor-invalid` for what is no cursor or lies beyond the head. */
 export function parseCursor(cursor: Cursor | undefined, head: number): Position {
   if (cursor === undefined) return { seq: 0, eph: 0 };
   if (cursor === "end") return { seq: head, eph: 0 };
-  const match = /^(0|[1-9]\d{0,14})(?:\.([1-9]\d{0,14}))?$/.exec(cursor);
+  const match = /^(0|[1-9]\d{0,14})(?:\.(0|[1-9]\d{0,14}))?$/.exec(cursor);
   const seq = Number(match?.[1]);
   if (match === null || seq > head) {
     throw new CapstanError(
@@ -126,9 +144,13 @@ class Reader implements AsyncIterableIterator<Envelope> {
   readonly #left: () => void;
   /** Everything up to here was delivered. */
   #at: Position;
+  /** The newest live event that was delivered: facts that are read from the store do not tell what was seen before them. */
+  #seen: Position | undefined;
   /** Read from the store or rebuilt from open blocks: comes before what was pushed. */
   #page: readonly Envelope[] = [];
   #nextOfPage = 0;
+  /** The page holds open blocks, not facts. */
+  #pageIsLive = false;
   #pushed: Envelope[] = [];
   #nextPushed = 0;
   /** The store may hold facts that this reader has not seen. */
@@ -139,6 +161,7 @@ class Reader implements AsyncIterableIterator<Envelope> {
   constructor(channel: Channel, after: Position, read: ReadPage, left: () => void) {
     this.#channel = channel;
     this.#at = after;
+    this.#seen = after.eph > 0 ? after : undefined;
     this.#read = read;
     this.#left = left;
   }
@@ -193,19 +216,24 @@ class Reader implements AsyncIterableIterator<Envelope> {
   async #refill(): Promise<void> {
     this.#stale = false;
     const facts = await this.#read(this.#at.seq);
-    const { seq, eph } = this.#at;
-    const events =
-      facts.length > 0 ? facts : this.#channel.openBlocks().filter((event) => event.seq > seq || event.eph > eph);
+    const { position } = this.#channel;
+    // there may be another page, or facts that were stored since
+    if (facts.length > 0 || position.seq > this.#at.seq) this.#stale = true;
+    const at = isAfter(position, this.#at) ? position : this.#at;
+    const events = this.#stale ? facts : this.#channel.openBlocks(this.#seen, at);
+    this.#pageIsLive = !this.#stale;
     this.#page = events.map((event) => this.#channel.wrap(event));
     this.#nextOfPage = 0;
-    if (facts.length > 0) this.#stale = true; // there may be another page
   }
 
   /** The next event to deliver; `undefined` when there is none, or when facts are missing before it. */
   #take(): Envelope | undefined {
     while (this.#nextOfPage < this.#page.length) {
       const envelope = this.#page[this.#nextOfPage++] as Envelope; // within bounds
-      if (this.#advance(envelope.event)) return envelope;
+      if (this.#pageIsLive || this.#advance(envelope.event)) {
+        if (this.#pageIsLive) this.#at = this.#seen = positionOf(envelope.event);
+        return envelope;
+      }
     }
     while (!this.#stale && this.#nextPushed < this.#pushed.length) {
       const envelope = this.#pushed[this.#nextPushed] as Envelope; // within bounds
@@ -225,8 +253,10 @@ class Reader implements AsyncIterableIterator<Envelope> {
   #advance(event: Fact | Live): boolean {
     const { seq, eph } = this.#at;
     if (isLive(event)) {
+      if (event.seq === seq && event.eph === 0) return true; // made by #unseen
       if (event.seq < seq || (event.seq === seq && event.eph <= eph)) return false;
       this.#at = { seq, eph: event.eph };
+      this.#seen = this.#at;
       return true;
     }
     if (event.seq <= seq) return false;

@@ -95,9 +95,10 @@ async function buildRequest(hold: Hold, turn: number, model: Model): Promise<Bui
   };
   const changes = await runPrepareHooks(hold, turn, base);
   if (changes.length === 0) return { request: base, prefixHash: stored.hash };
-  const tail: Part[] = changes.flatMap((change) => change.tail ?? []);
+  const { redactor } = hold.definitions; // what a hook adds has not been through the log
+  const tail: Part[] = changes.flatMap((change) => change.tail ?? []).map((part) => redactor.json(part));
   const causes = changes.flatMap((change) => change.breaksPrefix ?? []);
-  const system = [stored.system, ...changes.flatMap((change) => change.system ?? [])].join("\n\n");
+  const system = [stored.system, ...changes.flatMap((change) => redactor.text(change.system ?? "") || [])].join("\n\n");
   const tools = [...stored.tools, ...changes.flatMap((change) => change.tools ?? [])];
   const prefix = causes.length === 0 ? stored : await changedPrefix(hold, system, tools, causes.join("; "));
   const shown: readonly Message[] =
@@ -118,10 +119,9 @@ async function attemptTurn(
 ): Promise<TurnResult> {
   const runId = hold.state.run?.id ?? "";
   const key = `${runId}/turn/${turn}/${attempt}`;
-  const stored = await hold.journal.step(key, async (signal) => {
-    const asked = { ...request, signal: AbortSignal.any([signal, hold.halted]) };
+  const stored = await hold.journal.step(key, async () => {
     const stream = withModelHooks(hold, (changed) => model.stream(changed));
-    const result = await readTurn(hold, { turn, attempt, runId }, () => stream(asked));
+    const result = await readTurn(hold, { turn, attempt, runId }, (signal) => stream({ ...request, signal }));
     hold.journal.signal.throwIfAborted();
     return result as unknown as Json; // a TurnResult is plain data
   });

@@ -13,10 +13,15 @@ import { performStep, uniqueNames } from "./steps.ts";
 import type { FlowAnswer, FlowContext, StepPerform, Tool, ToolResult } from "./tool.ts";
 
 /** Performs the flow. It rejects when the run is halted; in a hold that parked it never settles. */
-export async function runFlow(hold: Hold, tool: Tool, part: ToolCallPart, checked: unknown): Promise<ToolResult> {
+export async function runFlow(
+  hold: Hold,
+  tool: Tool,
+  part: ToolCallPart,
+  checked: unknown,
+  signal: AbortSignal,
+): Promise<ToolResult> {
   const { body } = tool;
   if (body.type !== "flow") throw new Error(`${tool.name} is not a flow`);
-  const signal = AbortSignal.any([hold.journal.signal, hold.halted]);
   const base = await toolContext(hold, part, { attempt: 1, idempotencyKey: "", checked }, signal);
   const flow = new Flow(hold, tool, part, signal);
   const context: FlowContext = Object.defineProperties(

@@ -2,7 +2,7 @@
 
 import type { Fact, FactOf, NewFact } from "./event.ts";
 import { expiryAnswer } from "./mail.ts";
-import { NO_USAGE, textOutput, type Usage } from "./message.ts";
+import { textOutput } from "./message.ts";
 import type { Actor } from "./request.ts";
 import { initialState, reduce, type SessionState } from "./state.ts";
 
@@ -12,7 +12,7 @@ export type ForkOptions = { readonly into: string; readonly actor: Actor; readon
 export function forkFacts(
   facts: readonly Fact[],
   { into, actor, now }: ForkOptions,
-): { readonly facts: readonly Fact[]; readonly usage: Usage } {
+): { readonly facts: readonly Fact[] } {
   const source = facts[0];
   if (source?.type !== "session.created") throw new Error("a log begins with session.created");
   const { sessionKey: _stays, parent: _notAChild, ...created } = source;
@@ -31,7 +31,7 @@ export function forkFacts(
     seq: copied.length + 2 + index,
     at: now,
   }));
-  return { facts: [first, ...copied, ...closing], usage: state.usage ?? NO_USAGE };
+  return { facts: [first, ...copied, ...closing] };
 }
 
 function closeOpen(state: SessionState, actor: Actor): readonly NewFact[] {

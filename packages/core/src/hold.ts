@@ -9,7 +9,18 @@ import type { AppendOptions, Journal } from "./journal.ts";
 import type { Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import type { Plugin } from "./plugin.ts";
+import type { Tool } from "./tool.ts";
 import { initialState, reduce, type SessionState, STATE_VERSION } from "./state.ts";
+
+/** One controller for each piece of work costs a tenth of `AbortSignal.any` over signals that live long. */
+export type Stop = {
+  readonly signal: AbortSignal;
+  /** Called once, when the signal aborts. */
+  onStop: () => void;
+  abort(reason: unknown): void;
+  /** The work is over: lets go of it. */
+  end(): void;
+};
 
 /** A reason to end the run, with the mailbox entries that the end answers. */
 export type Halt = { readonly reason: HaltReason; readonly positions: readonly number[]; readonly problem?: Problem };
@@ -20,6 +31,8 @@ export interface Hold {
   readonly agent: Agent<unknown>;
   /** Plugins of the runtime, then of the agent, outermost first. */
   readonly plugins: readonly Plugin[];
+  /** Tools of the runtime's plugins and of the agent, by name. */
+  readonly tools: ReadonlyMap<string, Tool>;
   readonly state: SessionState;
   readonly halt: Halt | undefined;
   /** Aborts when a halt comes in; a new one after each `run.finished`. */
@@ -38,6 +51,10 @@ export interface Hold {
   requestHalt(reason: HaltReason, options?: { readonly position?: number; readonly problem?: Problem }): void;
   /** Forgets a halt whose run is over. */
   clearHalt(): void;
+  /** Takes the agent as it is defined now; called where a run begins. */
+  refresh(): void;
+  /** A signal for one piece of work: aborts when the hold is lost and, with `halts`, when the run is halted. */
+  stop(options: { readonly halts: boolean }): Stop;
   /** Resolves after the next fact or halt; rejects when work in the background failed or the hold ends. */
   changed(): Promise<void>;
   wake(): void;
@@ -72,14 +89,16 @@ type SnapshotData = { readonly state: SessionState; readonly folds: { readonly [
 class SessionHold implements Hold {
   readonly journal: Journal;
   readonly definitions: Definitions;
-  readonly agent: Agent<unknown>;
-  readonly plugins: readonly Plugin[];
+  agent: Agent<unknown>;
+  plugins: readonly Plugin[];
+  tools: ReadonlyMap<string, Tool>;
   readonly running = new Map<string, Promise<void>>();
   readonly waiting = new Map<string, string>();
   readonly asked = new Set<string>();
   state: SessionState;
   halt: Halt | undefined;
   #halting = new AbortController();
+  readonly #stops = new Map<Stop, boolean>();
   #folds: Folds;
   #snapshotSeq: number;
   #conversation: Conversation | undefined;
@@ -91,6 +110,8 @@ class SessionHold implements Hold {
     this.definitions = definitions;
     this.agent = folded.agent;
     this.plugins = folded.plugins;
+    this.tools = toolsOf(definitions, folded.agent);
+    journal.signal.addEventListener("abort", () => this.#stopAll(journal.signal.reason, false), { once: true });
     this.state = folded.state;
     this.#folds = folded.folds;
     this.#snapshotSeq = folded.snapshotSeq;
@@ -124,8 +145,43 @@ class SessionHold implements Hold {
     const { position, problem = this.halt?.problem } = options;
     const positions = [...(this.halt?.positions ?? []), ...(position === undefined ? [] : [position])];
     this.halt = { reason: this.halt?.reason ?? reason, positions, ...(problem !== undefined && { problem }) };
-    this.#halting.abort(new DOMException(`the run was halted: ${reason}`, "AbortError"));
+    const why = new DOMException(`the run was halted: ${reason}`, "AbortError");
+    this.#halting.abort(why);
+    this.#stopAll(why, true);
     this.wake();
+  }
+
+  refresh(): void {
+    const agent = this.definitions.agent(this.agent.name);
+    if (agent === this.agent) return;
+    this.agent = agent;
+    this.plugins = [...this.definitions.plugins, ...agent.plugins];
+    this.tools = toolsOf(this.definitions, agent);
+    for (const plugin of this.plugins) {
+      if (plugin.fold !== undefined && !this.#folds.has(plugin.name)) this.#folds.set(plugin.name, plugin.fold.start);
+    }
+  }
+
+  stop({ halts }: { readonly halts: boolean }): Stop {
+    const controller = new AbortController();
+    const stop: Stop = {
+      signal: controller.signal,
+      onStop: () => undefined,
+      abort: (reason) => {
+        if (controller.signal.aborted) return;
+        controller.abort(reason);
+        stop.onStop();
+      },
+      end: () => void this.#stops.delete(stop),
+    };
+    this.#stops.set(stop, halts);
+    if (this.journal.signal.aborted) stop.abort(this.journal.signal.reason);
+    else if (halts && this.halted.aborted) stop.abort(this.halted.reason);
+    return stop;
+  }
+
+  #stopAll(reason: unknown, onlyHalting: boolean): void {
+    for (const [stop, halts] of this.#stops) if (halts || !onlyHalting) stop.abort(reason);
   }
 
   clearHalt(): void {
@@ -201,6 +257,11 @@ class SessionHold implements Hold {
     for (const plugin of this.plugins) foldOwn(this.#folds, plugin, fact);
     if (fact.type === "run.finished") this.clearHalt();
   }
+}
+
+function toolsOf(definitions: Definitions, agent: Agent<unknown>): ReadonlyMap<string, Tool> {
+  const shared = definitions.plugins.flatMap((plugin) => plugin.tools ?? []);
+  return new Map([...shared, ...agent.tools].map((tool) => [tool.name, tool]));
 }
 
 async function foldLog(journal: Journal, definitions: Definitions): Promise<Folded> {

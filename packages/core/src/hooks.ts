@@ -25,7 +25,8 @@ export async function runInputHooks(hold: Hold, message: Message): Promise<Input
   const run = (index: number, current: Message): Promise<InputOutcome> => {
     const [position, hook] = nextWith(hold.plugins, "input", index);
     if (hook === undefined) return Promise.resolve({ type: "accept", message: current });
-    return bounded(hold, hook.plugin, "input", async (signal, pause) => {
+    let inner: InputOutcome | undefined;
+    const attempt = bounded(hold, hook.plugin, "input", async (signal, pause) => {
       const context = {
         ...hookContext(hold, hook.plugin, `input/${message.id}`, signal),
         answer: (text: string): InputOutcome => ({ type: "answer", text }),
@@ -33,8 +34,12 @@ export async function runInputHooks(hold: Hold, message: Message): Promise<Input
       };
       return hook.call(current, context, async (changed) => {
         signal.throwIfAborted(); // a hook that took too long is not heard any more
-        return pause(run(position + 1, changed));
+        return (inner = await pause(run(position + 1, changed)));
       });
+    });
+    return attempt.catch((error: unknown) => {
+      if (!isPassedOver(hold, hook.plugin, error)) throw error;
+      return inner ?? run(position + 1, current);
     });
   };
   return run(0, message);
@@ -51,7 +56,9 @@ export async function runPrepareHooks(
     if (plugin.prepare === undefined) continue;
     const change = await bounded(hold, plugin, "prepare", async (signal) =>
       plugin.prepare?.(request, hookContext(hold, plugin, `prepare/${turn}`, signal)),
-    );
+    ).catch((error: unknown) => {
+      if (!isPassedOver(hold, plugin, error)) throw error;
+    });
     if (change === undefined) continue;
     if ((change.system !== undefined || change.tools !== undefined) && change.breaksPrefix === undefined) {
       throw new CapstanError(
@@ -100,7 +107,8 @@ export async function runToolHooks(hold: Hold, call: HookedCall, perform: ToolNe
       if (hold.halted.aborted && !hold.journal.signal.aborted && inner !== undefined) return inner; // what was done stays
       if (hold.halted.aborted || hold.journal.signal.aborted || !CapstanError.is(error, "hook-failed")) throw error;
       hold.notice("warning", "hook-failed", messageOf(error));
-      return inner ?? refusal(`Refused: ${messageOf(error)}`);
+      if (inner !== undefined) return inner;
+      return hook.plugin.onFailure === "ignore" ? run(position + 1, current) : refusal(`Refused: ${messageOf(error)}`);
     });
   };
   return run(0, call);
@@ -118,11 +126,18 @@ export async function runStopHooks(hold: Hold): Promise<readonly string[]> {
       );
       if (typeof more === "string") said.push(more);
     } catch (error) {
-      if (!CapstanError.is(error, "hook-failed")) throw error;
+      if (!CapstanError.is(error, "hook-failed") || plugin.onFailure === "fail") throw error;
       hold.notice("warning", "hook-failed", messageOf(error));
     }
   }
   return said;
+}
+
+/** Whether the plugin wants its failure ignored; it is then said in a notice. */
+function isPassedOver(hold: Hold, { onFailure }: Plugin, error: unknown): boolean {
+  if (onFailure !== "ignore" || hold.halted.aborted || !CapstanError.is(error, "hook-failed")) return false;
+  hold.notice("warning", "hook-failed", messageOf(error));
+  return true;
 }
 
 type Found<Name extends "input" | "tool"> = { readonly plugin: Plugin; readonly call: NonNullable<Plugin[Name]> };

@@ -1,6 +1,6 @@
 /** JSON as a type, canonical text and hashing: what facts, inputs and keys are made of. */
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
@@ -18,12 +18,26 @@ export function canonicalJson(value: Json): string {
 
 /** SHA-256 in hex of a text or of bytes. */
 export function sha256(data: string | Uint8Array): string {
-  return createHash("sha256").update(data).digest("hex");
+  return hash("sha256", data);
 }
 
 /** SHA-256 in hex of the canonical text: equal values, equal hash, whatever the order of their keys. */
 export function hashJson(value: Json): string {
   return sha256(canonicalJson(value));
+}
+
+/** A deep copy of plain data: what one side does to it, the other does not see. */
+export function copyJson<T extends Json>(value: T): T {
+  if (value === null || typeof value !== "object") return value;
+  if (isArray(value)) return value.map((item) => copyJson(item)) as Json as T; // the same shape, item by item
+  const copy: { [key: string]: Json } = {};
+  for (const name of Object.keys(value)) {
+    const member = (value as { readonly [key: string]: Json })[name]; // an object that is no array
+    if (member === undefined) continue;
+    if (name === "__proto__") Object.defineProperty(copy, name, { value: copyJson(member), enumerable: true });
+    else copy[name] = copyJson(member);
+  }
+  return copy as Json as T;
 }
 
 /** `Array.isArray` that keeps the element type of a readonly array. */

@@ -77,7 +77,9 @@ function replyToOp(state: SessionState, entry: OpEntry, now: number): Reply {
     }
     case "update": {
       const { type: _type, sessionId: _sessionId, ...change } = op;
-      return { facts: [{ type: "session.updated", key: `mail/${entry.position}`, ...change, actor }] };
+      return {
+        facts: [{ type: "session.updated", key: `mail/${state.sessionId}/${entry.position}`, ...change, actor }],
+      };
     }
     case "open":
     case "fork":

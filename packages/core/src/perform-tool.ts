@@ -1,7 +1,7 @@
 /** The effect itself: a tool's own code under its deadline and the interrupt, and its probe after a crash. */
 
 import { CapstanError, messageOf } from "./errors.ts";
-import type { Hold } from "./hold.ts";
+import type { Hold, Stop } from "./hold.ts";
 import { LIMITS } from "./limits.ts";
 import { type ToolCallPart, textOutput } from "./message.ts";
 import type { CallEnd } from "./run-call.ts";
@@ -12,32 +12,24 @@ import type { Workspace } from "./workspace.ts";
 export type Granted = { readonly attempt: number; readonly idempotencyKey: string; readonly checked: unknown };
 
 /** Runs the tool to an end that can be recorded. Throws a `CapstanError` of the tool, which ends the run. */
-export async function performTool(
-  hold: Hold,
-  tool: Tool,
-  part: ToolCallPart,
-  granted: Granted,
-  held: AbortSignal,
-): Promise<CallEnd> {
+export async function performTool(hold: Hold, tool: Tool, part: ToolCallPart, granted: Granted): Promise<CallEnd> {
   const { body } = tool;
   if (body.type !== "execute") throw new Error(`${tool.name} has no body to perform`);
-  const limit = deadline(hold, tool);
-  const stop = tool.interruptible
-    ? AbortSignal.any([held, hold.halted, limit.signal])
-    : AbortSignal.any([held, limit.signal]);
-  const context = await toolContext(hold, part, granted, stop);
-  // a copy: what the tool does to its arguments must not reach the log or a later try
-  const execution = Promise.resolve().then(() => body.execute(structuredClone(granted.checked) as never, context)); // fits the tool's own schema
+  const stop = hold.stop({ halts: tool.interruptible });
+  const limit = deadline(hold, tool, stop);
+  const context = await toolContext(hold, part, granted, stop.signal);
+  const execution = Promise.resolve().then(() => body.execute(granted.checked as never, context)); // fits the tool's own schema
   try {
     const result = await endedOrIgnored(hold, execution, stop);
-    if (result === IGNORED) return stopped(hold, limit.signal, tool, false);
+    if (result === IGNORED) return stopped(hold, limit.expired(), tool, false);
     return await ended(tool, result);
   } catch (error) {
-    if (stop.aborted) return stopped(hold, limit.signal, tool, true);
+    if (stop.signal.aborted) return stopped(hold, limit.expired(), tool, true);
     if (CapstanError.is(error)) throw error;
     return { status: "error", output: textOutput(messageOf(error), { isError: true }) };
   } finally {
     limit.cancel();
+    stop.end();
   }
 }
 
@@ -49,30 +41,27 @@ async function ended(tool: Tool, result: ToolResult): Promise<CallEnd> {
 export const IGNORED: unique symbol = Symbol("ignored");
 
 /** After its signal a tool, or a model, has a short time to end; then its result is ignored. */
-export async function endedOrIgnored<T>(
-  hold: Hold,
-  execution: Promise<T>,
-  stop: AbortSignal,
-): Promise<T | typeof IGNORED> {
+export async function endedOrIgnored<T>(hold: Hold, execution: Promise<T>, stop: Stop): Promise<T | typeof IGNORED> {
   let cancel = (): void => undefined;
   const given = new Promise<typeof IGNORED>((resolve) => {
     const arm = (): void => {
       cancel = hold.definitions.clock.after(LIMITS.interruptGraceMs, () => resolve(IGNORED));
     };
-    if (stop.aborted) arm();
-    else stop.addEventListener("abort", arm, { once: true });
+    if (stop.signal.aborted) arm();
+    else stop.onStop = arm;
   });
   try {
     return await Promise.race([execution, given]);
   } finally {
+    stop.onStop = () => undefined;
     cancel();
     execution.catch(() => undefined); // an ignored tool may still fail; nobody listens
   }
 }
 
 /** The end of a call that was told to stop. One that did not obey has an outcome that nobody knows. */
-function stopped(hold: Hold, limit: AbortSignal, tool: Tool, obeyed: boolean): CallEnd {
-  const timedOut = limit.aborted && !hold.halted.aborted;
+function stopped(hold: Hold, expired: boolean, tool: Tool, obeyed: boolean): CallEnd {
+  const timedOut = expired && !hold.halted.aborted;
   const doubt =
     obeyed || tool.rerun === "safe"
       ? ""
@@ -88,11 +77,18 @@ function stopped(hold: Hold, limit: AbortSignal, tool: Tool, obeyed: boolean): C
   };
 }
 
-function deadline(hold: Hold, tool: Tool): { readonly signal: AbortSignal; readonly cancel: () => void } {
+function deadline(
+  hold: Hold,
+  tool: Tool,
+  stop: Stop,
+): { readonly expired: () => boolean; readonly cancel: () => void } {
   const ms = tool.timeoutMs ?? hold.state.run?.limits.toolMs ?? LIMITS.toolTimeoutMs;
-  const controller = new AbortController();
-  const expire = (): void => controller.abort(new CapstanError("timeout", `${tool.name} took longer than ${ms} ms`));
-  return { signal: controller.signal, cancel: hold.definitions.clock.after(ms, expire) };
+  let expired = false;
+  const cancel = hold.definitions.clock.after(ms, () => {
+    expired = true;
+    stop.abort(new CapstanError("timeout", `${tool.name} took longer than ${ms} ms`));
+  });
+  return { expired: () => expired, cancel };
 }
 
 /** Asks the tool what became of a call. A probe that fails knows nothing. */
@@ -104,16 +100,17 @@ export async function probeTool(
   checked: unknown,
 ): Promise<Probe> {
   if (tool.probe === undefined) return "unknown";
-  const limit = deadline(hold, tool);
+  const stop = hold.stop({ halts: true });
+  const limit = deadline(hold, tool, stop);
   try {
-    const signal = AbortSignal.any([hold.journal.signal, hold.halted, limit.signal]);
-    const context = await toolContext(hold, part, { ...intent, attempt: 1, checked }, signal);
+    const context = await toolContext(hold, part, { ...intent, attempt: 1, checked }, stop.signal);
     return await tool.probe(checked as never, context); // checked against the tool's own schema
   } catch (error) {
     if (hold.journal.signal.aborted || hold.halted.aborted) throw error;
     return "unknown";
   } finally {
     limit.cancel();
+    stop.end();
   }
 }
 
@@ -157,5 +154,6 @@ function showProgress(
   const clean = chunk === undefined ? undefined : hold.definitions.redactor.text(chunk);
   const placed = clean === undefined ? {} : { stream, chunk: clean, offset: sent[stream] };
   if (clean !== undefined) sent[stream] += clean.length;
-  hold.live([{ type: "tool.progress", callId, ...update, ...placed }]);
+  const said = update.message === undefined ? {} : { message: hold.definitions.redactor.text(update.message) };
+  hold.live([{ type: "tool.progress", callId, ...update, ...placed, ...said }]);
 }

@@ -48,7 +48,7 @@ export function policyOf(
 ): Policy {
   return {
     mode: effectiveMode(state),
-    tiers: [tier("session", { allow: state.rules }), tier("agent", agent), tier("global", global)],
+    tiers: [sessionTier(state.rules), tier("agent", agent), tier("global", global)],
   };
 }
 
@@ -56,6 +56,17 @@ type Tier = Policy["tiers"][number];
 
 /** Rules are parsed once: the lists are frozen and keep their identity. */
 const parsed = new WeakMap<PermissionRules, Tier>();
+
+/** By the list that the state holds: it changes its identity when a rule is added. */
+const remembered = new WeakMap<readonly string[], Tier>();
+
+function sessionTier(rules: readonly string[]): Tier {
+  const known = remembered.get(rules);
+  if (known !== undefined) return known;
+  const made = tier("session", { allow: rules });
+  remembered.set(rules, made);
+  return made;
+}
 
 function tier(name: Tier["tier"], rules: PermissionRules): Tier {
   const known = parsed.get(rules);

@@ -4,6 +4,7 @@ import type { Hold } from "./hold.ts";
 import type { NewFact } from "./event.ts";
 import { canonicalJson, type Json, sha256 } from "./json.ts";
 import type { ToolSpec } from "./model.ts";
+import { INSTRUCTIONS_STEP } from "./state.ts";
 import { performStep } from "./steps.ts";
 
 export type Prefix = { readonly hash: string; readonly system: string; readonly tools: readonly ToolSpec[] };
@@ -68,14 +69,13 @@ async function renderAgent(hold: Hold): Promise<Prefix> {
   return remember(definitions.redactor.text(system), specs);
 }
 
-/** An instructions function runs once a session: later runs take its text from the stored prefix. */
+/** An instructions function runs once a session: later runs take its text from the log. */
 async function instructionsOf(hold: Hold, render: Exclude<Hold["agent"]["instructions"], string>): Promise<string> {
   const { state } = hold;
-  if (state.prefix !== undefined) return (await storedPrefix(hold)).system;
+  if (state.instructions !== undefined) return state.instructions;
   const session = { id: state.sessionId, metadata: state.metadata, ...(state.key !== undefined && { key: state.key }) };
   const { signal } = hold.journal;
-  const name = `${state.run?.id}/instructions`;
-  const text = await performStep(hold, { name, rerun: "safe", signal }, () => render(session));
+  const text = await performStep(hold, { name: INSTRUCTIONS_STEP, rerun: "safe", signal }, () => render(session));
   return typeof text === "string" ? text : JSON.stringify(text);
 }
 

@@ -37,13 +37,14 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 export async function readTurn(
   hold: Hold,
   names: TurnNames,
-  open: () => AsyncIterable<readonly ModelEvent[]>,
+  open: (signal: AbortSignal) => AsyncIterable<readonly ModelEvent[]>,
 ): Promise<TurnResult> {
   const reader = new TurnReader(hold, names);
-  const stop = AbortSignal.any([hold.halted, hold.journal.signal]);
+  const stop = hold.stop({ halts: true });
+  const stream = (): AsyncIterable<readonly ModelEvent[]> => open(stop.signal);
   try {
     // a model that does not hear its signal must not hold up an interrupt
-    if ((await endedOrIgnored(hold, reader.readAll(open), stop)) === IGNORED) return reader.end("interrupted");
+    if ((await endedOrIgnored(hold, reader.readAll(stream), stop)) === IGNORED) return reader.end("interrupted");
   } catch (error) {
     if (hold.halted.aborted || hold.journal.signal.aborted) return reader.end("interrupted");
     const known = CapstanError.is(error) ? error : undefined;
@@ -54,6 +55,8 @@ export async function readTurn(
       problem,
       ...(known?.retryAfterMs !== undefined && { retryAfterMs: known.retryAfterMs }),
     };
+  } finally {
+    stop.end();
   }
   if (reader.finished !== undefined) return reader.end(reader.finished);
   if (hold.halted.aborted) return reader.end("interrupted");

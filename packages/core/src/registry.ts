@@ -145,6 +145,8 @@ export class Registry implements Definitions {
     }
     const shared = this.plugins.flatMap((plugin) => plugin.tools ?? []);
     for (const agent of agents) {
+      refuseTwice("plugin", [...this.plugins, ...agent.plugins]);
+      refuseTwice("tool", [...shared, ...agent.tools]);
       const names = [...shared, ...agent.tools].map((tool) => tool.name);
       checkRules(policyOf({ mode: "ask", rules: [] }, agent.permission, {}), names);
       await this.model(agent);
@@ -183,12 +185,17 @@ export class Registry implements Definitions {
     const ended = new AbortController();
     const observers = this.#allPlugins().filter((plugin) => plugin.on !== undefined);
     if (observers.length === 0) return ended;
+    const failed = new Set<Plugin>();
     const watch = async (): Promise<void> => {
       for await (const envelope of this.engine.events(journal.sessionId, { after: "end", signal: ended.signal })) {
+        const own = this.#agents.get(envelope.agent)?.plugins ?? [];
         for (const plugin of observers) {
+          if (!own.includes(plugin) && !this.plugins.includes(plugin)) continue; // another agent's
           try {
             plugin.on?.(envelope);
           } catch {
+            if (failed.has(plugin)) continue; // said once a hold: the notice is an event too
+            failed.add(plugin);
             journal.live([
               {
                 type: "notice",
@@ -224,6 +231,17 @@ export class Registry implements Definitions {
 
 /** Registries of open engines. */
 const open = new WeakMap<Engine, Registry>();
+
+/** Names are keys: of a plugin's fold and steps, of a tool for the model and for rules. */
+function refuseTwice(kind: string, named: readonly { readonly name: string }[]): void {
+  const names = named.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice === undefined) return;
+  throw new CapstanError(
+    "plugin-invalid",
+    `Two ${kind}s are named ${twice}, one of the runtime's plugins and one of the agent's; give them different names`,
+  );
+}
 
 function unresolvable(name: string): Promise<Model> {
   return Promise.reject(

@@ -7,7 +7,7 @@ import { type Json, sha256 } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { fits } from "./mail.ts";
 import { effectiveMode } from "./policy.ts";
-import type { OpenRequest, RequestBody } from "./request.ts";
+import type { Answer, OpenRequest, RequestBody } from "./request.ts";
 import type { ResolvedRequest } from "./state.ts";
 
 /** The same question of the same session has the same id after a restart. */
@@ -64,10 +64,12 @@ async function answerOne(
 ): Promise<void> {
   const { requestId } = request;
   const signal = AbortSignal.any([hold.journal.signal, hold.halted]);
-  const answer = await onRequest(request, { signal }).catch((error: unknown) => {
+  let answer: Answer | undefined;
+  try {
+    answer = await onRequest(request, { signal });
+  } catch (error) {
     hold.notice("warning", "hook-failed", `onRequest failed: ${messageOf(error)}`);
-    return undefined;
-  });
+  }
   if (hold.state.requests[requestId] === undefined) return;
   if (answer === undefined || !fits(request.body, answer)) {
     hold.definitions.unanswered(requestId);
@@ -99,8 +101,10 @@ export async function waitFor<T>(hold: Hold, callId: string, id: string, found: 
       const value = found();
       if (value !== undefined) return value;
       hold.halted.throwIfAborted();
-      hold.waiting.set(callId, id);
-      hold.wake();
+      if (hold.waiting.get(callId) !== id) {
+        hold.waiting.set(callId, id);
+        hold.wake(); // once: two that wait would wake each other for ever
+      }
       await hold.changed();
     }
   } finally {
@@ -113,14 +117,15 @@ export type Doubt = {
   readonly tool: string;
   readonly input: Json;
   readonly startedAt: number;
+  /** The same for the same doubt, whenever it is asked about. */
   readonly name?: string;
 };
 
 /** Asks what became of a call that a crash left open; `unknown` when nobody can be asked or nobody answered. */
 export async function askDoubt(hold: Hold, doubt: Doubt): Promise<"run-again" | "it-happened" | "skip" | "unknown"> {
   if (effectiveMode(hold.state) === "never-ask") return "unknown";
-  const { callId, tool, input, startedAt, name = callId } = doubt;
-  const resolved = await ask(hold, callId, `${name}/doubt/${startedAt}`, {
+  const { callId, tool, input, startedAt, name = `${callId}/doubt/${startedAt}` } = doubt;
+  const resolved = await ask(hold, callId, name, {
     type: "doubt",
     callId,
     tool,

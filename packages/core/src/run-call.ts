@@ -6,7 +6,7 @@ import { keepBytes } from "./blobs.ts";
 import { runFlow } from "./flow.ts";
 import type { Hold } from "./hold.ts";
 import { hasToolHooks, isRefusal, refusal, runToolHooks } from "./hooks.ts";
-import { hashJson, type Json, sha256 } from "./json.ts";
+import { copyJson, hashJson, type Json, sha256 } from "./json.ts";
 import { type ToolCallPart, type ToolOutput, textOutput } from "./message.ts";
 import { ruleFor, type Verdict } from "./permission.ts";
 import type { HookedCall } from "./plugin.ts";
@@ -76,12 +76,14 @@ type Grant = { readonly input: Json; readonly checked: unknown; readonly request
 async function permitted(hold: Hold, tool: Tool, call: CallState, hooked: HookedCall): Promise<CallEnd> {
   const recorded = hold.state.run?.steps[`call/${hooked.callId}/raw`];
   if (recorded !== undefined) return recorded as unknown as CallEnd; // written by `keepRaw`
-  const checked = await check(tool.schema, hooked.input);
+  // what was permitted before a crash is what may run again: a person may have changed it
+  const input = call.intent?.input ?? hooked.input;
+  const checked = await check(tool.schema, copyJson(input));
   if (!checked.ok) return failed(`Wrong arguments for ${tool.name}: ${checked.problem}`);
   const grant =
     call.intent === undefined
       ? await grantFor(hold, tool, call.part, hooked, checked.value)
-      : { input: hooked.input, checked: checked.value };
+      : { input, checked: checked.value };
   if ("output" in grant) return grant;
   const end = await performGranted(hold, tool, call, grant);
   return hasToolHooks(hold.plugins) ? keepRaw(hold, hooked.callId, end) : end;
@@ -107,7 +109,7 @@ async function grantFor(
   }
   if (answer.remember === "session") await remember(hold, tool, checked, requestId);
   if (answer.input === undefined) return { input: hooked.input, checked, requestId };
-  const edited = await check(tool.schema, answer.input);
+  const edited = await check(tool.schema, copyJson(answer.input));
   if (!edited.ok) return failed(`The arguments edited by the user do not fit ${tool.name}: ${edited.problem}`);
   if (judge(hold, tool, edited.value, hooked.verdict).verdict === "deny")
     return { status: "denied", output: refusal("Refused: a rule denies the edited call") };
@@ -127,28 +129,25 @@ async function performGranted(hold: Hold, tool: Tool, call: CallState, grant: Gr
   if (tool.body.type === "client") return fromClient(hold, tool, part, grant);
   if (tool.body.type === "flow") {
     await intend(hold, tool, call, grant, call.attempts + 1);
-    const stop = AbortSignal.any([hold.halted, hold.journal.signal]);
+    const stop = hold.stop({ halts: true });
     try {
-      const result = await endedOrIgnored(hold, runFlow(hold, tool, part, grant.checked), stop);
+      const result = await endedOrIgnored(hold, runFlow(hold, tool, part, grant.checked, stop.signal), stop);
       if (result === IGNORED) return leftFlow(hold, part);
       return { status: "ok", output: await toOutput(tool, result) };
     } catch (error) {
       return flowFailure(hold, error);
+    } finally {
+      stop.end();
     }
   }
   let intent = call.intent ?? (await intend(hold, tool, call, grant, 1));
   for (let attempt = Math.max(call.attempts, 1); ; attempt++) {
     const owned = intent;
     const key = `call/${part.callId}/perform/${attempt}`;
-    const value = await hold.journal.step(key, async (signal) => {
+    const value = await hold.journal.step(key, async () => {
       if (owned.attemptId !== hold.journal.attemptId) return null; // in doubt: whoever did not write the intent may not perform
-      return (await performTool(
-        hold,
-        tool,
-        part,
-        { ...owned, attempt, checked: grant.checked },
-        signal,
-      )) as unknown as Json; // plain data
+      const granted = { ...owned, attempt, checked: grant.checked };
+      return (await performTool(hold, tool, part, granted)) as unknown as Json; // plain data
     });
     if (value !== null) return value as unknown as CallEnd; // written above
     const settled = await settle(hold, tool, part, owned, grant.checked);
@@ -263,7 +262,9 @@ function leftFlow({ state }: Hold, { callId }: ToolCallPart): CallEnd {
   const begun = Object.keys(stepIntents).filter((name) => name.startsWith(`call/${callId}/step/`));
   if (begun.every((name) => steps[name] !== undefined))
     return { status: "cancelled", output: textOutput("Interrupted.", { isError: true }) };
-  return unknown("Interrupted. A step did not stop: its outcome is unknown and it may yet happen. Check before any repeat.");
+  return unknown(
+    "Interrupted. A step did not stop: its outcome is unknown and it may yet happen. Check before any repeat.",
+  );
 }
 
 function flowFailure(hold: Hold, error: unknown): CallEnd {

@@ -96,6 +96,7 @@ class RunHandle<Output> implements Run<Output> {
       usage: NO_USAGE,
       turns: 0,
     };
+    const asked = new Set<string>();
     for await (const { event } of this.events()) {
       if (event.type === "notice" && STOPS_HERE.has(event.code)) {
         const error: Problem = { code: event.code, message: event.title, retryable: true };
@@ -109,11 +110,13 @@ class RunHandle<Output> implements Run<Output> {
         };
       }
       if (!isLive(event)) said.apply(event);
+      if (event.type === "request.opened") asked.add(event.requestId);
+      if (event.type === "request.resolved") asked.delete(event.requestId);
       if (event.type === "run.finished") {
         const { reason, usage, turns, error } = event;
         end = { status: "finished", reason, usage, turns, ...(error !== undefined && { error }) };
       } else if (event.type === "run.suspended" || (event.type === "notice" && event.code === "request-open")) {
-        const requests = await this.#waitsFor(event.seq);
+        const requests = await this.#waitsFor(asked);
         if (requests.length === 0) continue;
         return { ...end, status: "waiting", requests, messages: said.messages, text: lastText(said.messages) };
       }
@@ -141,10 +144,12 @@ class RunHandle<Output> implements Run<Output> {
     throw new CapstanError("output-invalid", `The model's answer does not fit the output schema: ${parsed.problem}`);
   }
 
-  /** The open requests when the run waits for them at this very point of the log. */
-  async #waitsFor(seq: number): Promise<readonly OpenRequest[]> {
+  /** The open requests when the run waits for them and for no others: what was read of the log so far is up to date. */
+  async #waitsFor(asked: ReadonlySet<string>): Promise<readonly OpenRequest[]> {
     const summary = await this.#source.engine.summary(this.session.id);
-    if (summary?.status !== "waiting" || summary.head !== seq) return [];
+    if (summary?.status !== "waiting" || summary.runId !== this.id) return [];
+    if (summary.openRequests.length !== asked.size) return [];
+    if (!summary.openRequests.every(({ requestId }) => asked.has(requestId))) return [];
     const { openRequests } = summary;
     return openRequests.some(({ requestId }) => this.#source.answers(requestId)) ? [] : openRequests;
   }

@@ -4,6 +4,7 @@ import { CapstanError, messageOf, toProblem } from "./errors.ts";
 import type { NewFact, ToolStatus } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { hasToolHooks } from "./hooks.ts";
+import { copyJson } from "./json.ts";
 import { type ToolOutput, textOutput } from "./message.ts";
 import { judge } from "./policy.ts";
 import { openRequests } from "./requests.ts";
@@ -20,9 +21,10 @@ export async function runTools(hold: Hold): Promise<readonly string[]> {
   await judgeAll(hold);
   for (;;) {
     if (hold.halted.aborted) return [];
-    for (const call of startable(hold)) start(hold, call);
     const left = (hold.state.run?.calls ?? []).filter((call) => call.status !== "finished");
-    if (left.length === 0) return [];
+    const draining = hold.journal.draining.aborted; // finish what is in flight, begin nothing new
+    if (left.length === 0 || (draining && hold.running.size === 0)) return [];
+    if (!draining && left.length > hold.running.size) for (const call of startable(hold)) start(hold, call);
     const busy = [...hold.running.keys()].some((callId) => !hold.waiting.has(callId));
     if (!busy) return [...new Set([...hold.waiting.values(), ...Object.keys(hold.state.requests)])];
     await hold.changed();
@@ -43,12 +45,11 @@ export async function closeStaleRequests(hold: Hold): Promise<void> {
   if (facts.length > 0) await hold.append(facts, { sync: true });
 }
 
-/** Tools of the runtime's plugins and of the agent, by name. */
+/** A tool that this run may use. */
 function findTool(hold: Hold, name: string): Tool | undefined {
   const allowed = hold.state.run?.overrides?.tools;
   if (allowed !== undefined && !allowed.includes(name)) return undefined;
-  const shared = hold.definitions.plugins.flatMap((plugin) => plugin.tools ?? []);
-  return [...shared, ...hold.agent.tools].find((tool) => tool.name === name);
+  return hold.tools.get(name);
 }
 
 /** Rules are taken for all new calls at once: what they refuse is finished, what they ask about is opened, in one append. */
@@ -65,7 +66,7 @@ async function judgeAll(hold: Hold): Promise<void> {
       refused.push(finishedFact(hold, callId, name, "error", textOutput(unknownTool(hold, name), { isError: true })));
       continue;
     }
-    const checked = await check(tool.schema, part.input);
+    const checked = await check(tool.schema, copyJson(part.input));
     if (!checked.ok) {
       const said = typeof part.input === "string" ? "its arguments are not valid JSON" : checked.problem;
       refused.push(

@@ -7,6 +7,7 @@ import type { Engine } from "./engine.ts";
 import { CapstanError } from "./errors.ts";
 import type { Metadata, WorkspaceRef } from "./event.ts";
 import { type Ids, systemIds } from "./ids.ts";
+import type { Json } from "./json.ts";
 import type { Message, Part } from "./message.ts";
 import type { Model } from "./model.ts";
 import type { Plugin } from "./plugin.ts";
@@ -150,7 +151,7 @@ class RuntimeView implements Runtime {
   }
 
   async #open<Output>(options: OpenSession<Output>): Promise<string> {
-    const { engine, ids, permission } = this.#registry;
+    const { engine, ids, permission, redactor } = this.#registry;
     const { agent: named, workspace, mode, ...rest } = options;
     const agent = this.#registry.agent(typeof named === "string" ? named : named.name);
     const place = typeof workspace === "string" ? { kind: "local", root: workspace } : workspace;
@@ -161,7 +162,7 @@ class RuntimeView implements Runtime {
         type: "open",
         sessionId: ids.next("ses"),
         agent: agent.name,
-        ...rest,
+        ...(redactor.json(rest as unknown as Json) as typeof rest), // plain data
         mode: mode ?? permission.mode ?? agent.permission.mode ?? "ask",
         ...(place !== undefined && root !== undefined && { workspace: { kind: place.kind, root } }),
       },
@@ -171,10 +172,11 @@ class RuntimeView implements Runtime {
   }
 
   #source(): SessionSource {
-    const { engine, ids, works } = this.#registry;
+    const { engine, ids, redactor, works } = this.#registry;
     return {
       engine,
       ids,
+      redactor,
       actor: this.#actor,
       works: works !== "none",
       answers: (requestId) => this.#registry.answers(requestId),

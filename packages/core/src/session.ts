@@ -14,6 +14,7 @@ import { type Message, type Part, text } from "./message.ts";
 import type { ModelSettings } from "./model.ts";
 import type { Accepted, Op } from "./op.ts";
 import type { Actor, Answer } from "./request.ts";
+import type { Redactor } from "./redact.ts";
 import { type Run, runHandle } from "./run-handle.ts";
 import { initialState, reduce, type SessionState, STATE_VERSION, statusOf } from "./state.ts";
 import type { SessionStatus } from "./store.ts";
@@ -69,6 +70,7 @@ export interface Session<Output = string> {
 export type SessionSource = {
   readonly engine: Engine;
   readonly ids: Ids;
+  readonly redactor: Redactor;
   readonly actor: Actor;
   /** Whether this process drives the session, so that waiting for an effect of an op ends. */
   readonly works: boolean;
@@ -121,7 +123,7 @@ class SessionHandle<Output> implements Session<Output> {
   }
 
   async respond(requestId: string, answer: Answer): Promise<void> {
-    const { engine, works } = this.#source;
+    const { engine } = this.#source;
     const summary = await engine.summary(this.id);
     const open = summary?.openRequests.find((request) => request.requestId === requestId);
     if (open !== undefined && !fits(open.body, answer)) {
@@ -137,7 +139,7 @@ class SessionHandle<Output> implements Session<Output> {
       if (!CapstanError.is(error, "idempotency-conflict")) throw error;
       throw new CapstanError("request-closed", `Request ${requestId} was answered already`, { cause: error });
     }
-    if (!works) return;
+    if (!this.#follows()) return;
     for await (const { event } of engine.events(this.id, { after: String(head) })) {
       if (event.type === "run.finished" || (event.type === "request.resolved" && event.requestId === requestId)) return;
     }
@@ -157,7 +159,7 @@ class SessionHandle<Output> implements Session<Output> {
   async update(change: Parameters<Session["update"]>[0]): Promise<void> {
     const head = (await this.#source.engine.summary(this.id))?.head ?? 0;
     await this.#submit({ type: "update", sessionId: this.id, ...change });
-    if (!this.#source.works) return;
+    if (!this.#follows()) return;
     for await (const { event } of this.#source.engine.events(this.id, { after: String(head) })) {
       if (event.type === "session.updated") return;
     }
@@ -210,9 +212,16 @@ class SessionHandle<Output> implements Session<Output> {
     await this.#submit({ type: "remove", sessionId: this.id });
   }
 
+  /** Whether the effect of an op will be seen: this process drives the session and knows its agent. */
+  #follows(): boolean {
+    const { works, agentOf } = this.#source;
+    return works && agentOf(this.agent) !== undefined;
+  }
+
   #submit(op: Op, idempotencyKey?: string): Promise<Accepted> {
-    const { engine, actor, ids } = this.#source;
-    return engine.submit(op, { idempotencyKey: idempotencyKey ?? `${op.type}/${ids.random()}`, actor });
+    const { engine, actor, ids, redactor } = this.#source;
+    const clean = redactor.json(op as unknown as Json) as unknown as Op; // plain data; the mailbox is on disk too
+    return engine.submit(clean, { idempotencyKey: idempotencyKey ?? `${op.type}/${ids.random()}`, actor });
   }
 
   #handle(accepted: Accepted): Run<Output> {
@@ -224,11 +233,11 @@ class SessionHandle<Output> implements Session<Output> {
 
 function toParts(input: string | readonly Part[]): readonly Part[] {
   const parts = typeof input === "string" ? [text(input)] : input;
-  const size = parts.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : 0), 0);
+  const size = parts.reduce((sum, part) => sum + (part.type === "text" ? Buffer.byteLength(part.text) : 0), 0);
   if (size > LIMITS.inputBytes) {
     throw new CapstanError(
       "input-too-large",
-      `The input is ${size} characters long; at most ${LIMITS.inputBytes} fit. Put it into a file and let a tool read it`,
+      `The input is ${size} bytes long; at most ${LIMITS.inputBytes} fit. Put it into a file and let a tool read it`,
     );
   }
   if (parts.every((part) => part.type === "text" && part.text.trim() === "")) {

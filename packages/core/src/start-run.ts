@@ -11,6 +11,7 @@ import { finishRun } from "./finish-run.ts";
 import type { QueuedInput } from "./state.ts";
 
 export async function startRun(hold: Hold, input: QueuedInput): Promise<void> {
+  hold.refresh();
   const { agent, definitions } = hold;
   const limits = { ...agent.limits, ...input.overrides?.limits };
   const started: NewFact = {

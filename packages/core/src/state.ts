@@ -18,7 +18,10 @@ import type { Actor, Answer, OpenRequest } from "./request.ts";
 import type { SessionStatus } from "./store.ts";
 
 /** Raised whenever the shape or meaning of the state changes: snapshots of another version are dropped. */
-export const STATE_VERSION = 1;
+export const STATE_VERSION = 2;
+
+/** The step whose value is the text of an agent's `instructions` function: it runs once a session. */
+export const INSTRUCTIONS_STEP = "instructions";
 
 export type QueuedInput = {
   readonly inputId: string;
@@ -96,6 +99,8 @@ export type SessionState = {
   readonly requests: { readonly [requestId: string]: OpenRequest };
   readonly usage: Usage;
   readonly prefix?: { readonly hash: string; readonly blob: string };
+  /** What the agent's `instructions` function returned. */
+  readonly instructions?: string;
   /** Facts up to here are summed up by the newest compaction. */
   readonly compactedThrough: number;
 };
@@ -172,7 +177,10 @@ function change(state: SessionState, fact: Fact): Change {
     case "step.started":
       return inRun(state, (run) => ({ ...run, stepIntents: { ...run.stepIntents, [fact.name]: fact.attemptId } }));
     case "step.finished":
-      return inRun(state, (run) => ({ ...resumed(run, fact.at), steps: { ...run.steps, [fact.name]: fact.value } }));
+      return {
+        ...inRun(state, (run) => ({ ...resumed(run, fact.at), steps: { ...run.steps, [fact.name]: fact.value } })),
+        ...(fact.name === INSTRUCTIONS_STEP && typeof fact.value === "string" && { instructions: fact.value }),
+      };
     case "request.opened":
       return openedRequest(state, fact);
     case "request.resolved":

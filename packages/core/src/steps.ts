@@ -29,7 +29,7 @@ export async function performStep(hold: Hold, options: StepOptions, perform: Ste
   options.signal.throwIfAborted();
   const foreign = run.stepIntents[name];
   if (rerun === "never" && foreign !== undefined && foreign !== hold.journal.attemptId) {
-    const settled = await settleDoubt(hold, options);
+    const settled = await settleDoubt(hold, options, foreign);
     if (settled !== "run-again") return record(hold, options, null);
   }
   if (rerun !== "safe") await intend(hold, options);
@@ -61,11 +61,15 @@ async function record(hold: Hold, { name, rerun }: StepOptions, value: Json): Pr
   return value;
 }
 
-async function settleDoubt(hold: Hold, { name, callId }: StepOptions): Promise<"run-again" | "skip" | "it-happened"> {
-  const outcome =
-    callId === undefined
-      ? "unknown"
-      : await askDoubt(hold, { callId, tool: name, input: null, startedAt: hold.definitions.clock.now(), name });
+/** The question is named by the attempt that is in doubt, so that it is the same one in every later hold. */
+async function settleDoubt(
+  hold: Hold,
+  { name, callId }: StepOptions,
+  attemptId: string,
+): Promise<"run-again" | "skip" | "it-happened"> {
+  const startedAt = hold.definitions.clock.now(); // when the doubt was found: the intent's own time is not in the state
+  const doubt = { tool: name, input: null, startedAt, name: `${name}/doubt/${attemptId}` };
+  const outcome = callId === undefined ? "unknown" : await askDoubt(hold, { callId, ...doubt });
   if (outcome === "unknown") {
     throw new UnknownOutcome(
       `Step ${name} may have happened before a crash; its outcome is unknown. Check before any repeat.`,

@@ -19,6 +19,7 @@ import {
   type Store,
 } from "./store.ts";
 import { loadBlob, readAll } from "./store-read.ts";
+import { summarize } from "./summary.ts";
 import { Worker } from "./worker.ts";
 
 export type StoreEngineOptions = {
@@ -205,6 +206,12 @@ class StoreEngine implements Engine {
 
   async #fork(op: OpOf<"fork">, actor: Actor): Promise<Accepted> {
     const source = await this.#known(op.sessionId);
+    if (op.at !== undefined && (op.at < 1 || op.at > source.head)) {
+      throw new CapstanError(
+        "cursor-invalid",
+        `There is no fact ${op.at} in this session: fork at 1 to ${source.head}`,
+      );
+    }
     const facts: Fact[] = [];
     for await (const fact of this.read(op.sessionId)) {
       if (fact.seq > (op.at ?? source.head)) break;
@@ -216,7 +223,12 @@ class StoreEngine implements Engine {
       sessionId: op.intoSessionId,
       ...(actor.tenant !== undefined && { tenant: actor.tenant }),
       facts: copy.facts,
-      summary: { ...firstSummary(created), head: copy.facts.length, usage: copy.usage },
+      summary: {
+        ...copy.facts.slice(1).reduce(summarize, firstSummary(created)),
+        head: copy.facts.length,
+        queued: 0,
+        status: "idle",
+      },
     });
     if (op.keepKey === true) await this.#store.moveKey(op.sessionId, op.intoSessionId);
     this.#worker.own(op.intoSessionId);

@@ -28,7 +28,11 @@ export function summarize(summary: SessionSummary, fact: Fact): SessionSummary {
     case "turn.finished":
       return { ...summary, usage: addUsage(summary.usage, fact.usage) };
     case "request.opened":
-      return { ...summary, openRequests: [...summary.openRequests, opened(summary, fact)] };
+      return {
+        ...summary,
+        openRequests: [...summary.openRequests, opened(summary, fact)],
+        status: summary.status === "parked" ? "waiting" : summary.status,
+      };
     case "request.resolved":
       return awake({
         ...summary,

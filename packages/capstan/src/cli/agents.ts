@@ -28,7 +28,8 @@ export async function chosenAgent({ config, name, model, defaultModel }: AgentCh
   }
   const agents = config.agents as readonly Agent<unknown>[]; // only their outputs differ in type
   const names = agents.map((agent) => agent.name);
-  if (name === undefined && agents.length > 1) throw usage(`There are several agents; name one with --agent: ${names.join(", ")}`);
+  if (name === undefined && agents.length > 1)
+    throw usage(`There are several agents; name one with --agent: ${names.join(", ")}`);
   const found = name === undefined ? agents[0] : agents.find((agent) => agent.name === name);
   if (found === undefined) throw unknown(name ?? "", names, "");
   return model === undefined ? found : Object.freeze({ ...found, model });
@@ -46,5 +47,8 @@ export function withRules(agent: Agent<unknown>, { allow = [], deny = [] }: Perm
 }
 
 function unknown(name: string, names: readonly string[], advice: string): CapstanError {
-  return new CapstanError("agent-unknown", `There is no agent ${JSON.stringify(name)}; there are: ${names.join(", ")}${advice}`);
+  return new CapstanError(
+    "agent-unknown",
+    `There is no agent ${JSON.stringify(name)}; there are: ${names.join(", ")}${advice}`,
+  );
 }

@@ -9,7 +9,10 @@ import type { LineReader } from "./terminal-line.ts";
 const MAX_LINES = 40;
 const MAX_LINE = 2_000;
 
-export type AskPerson = (request: OpenRequest, options: { readonly signal: AbortSignal }) => Promise<Answer | undefined>;
+export type AskPerson = (
+  request: OpenRequest,
+  options: { readonly signal: AbortSignal },
+) => Promise<Answer | undefined>;
 
 /** Whether `askPerson` has a way to ask this. */
 export function canAsk(body: RequestBody): boolean {
@@ -21,7 +24,9 @@ export function askPerson(screen: Screen, readLine: LineReader): AskPerson {
   let last: Promise<unknown> = Promise.resolve();
   return (request, { signal }) => {
     const ask: Ask = (prompt) => readLine(prompt, signal);
-    const mine = last.then(() => (signal.aborted ? undefined : screen.asking((note) => askOne(note, ask, request.body))));
+    const mine = last.then(() =>
+      signal.aborted ? undefined : screen.asking((note) => askOne(note, ask, request.body)),
+    );
     last = mine.catch(() => undefined);
     return mine;
   };
@@ -64,7 +69,12 @@ async function askPermission(note: Note, ask: Ask, body: PermissionRequest): Pro
   return yesOrNo(note, ask, "permission", body.remember.includes("session"));
 }
 
-async function yesOrNo(note: Note, ask: Ask, type: "permission" | "plan", always: boolean): Promise<Answer | undefined> {
+async function yesOrNo(
+  note: Note,
+  ask: Ask,
+  type: "permission" | "plan",
+  always: boolean,
+): Promise<Answer | undefined> {
   for (;;) {
     const said = await ask(`yes (y), no (n, or n and why)${always ? ", always in this session (a)" : ""} > `);
     if (said === undefined) return undefined;
@@ -85,7 +95,9 @@ async function askQuestions(note: Note, ask: Ask, questions: readonly QuestionIt
     for (const [at, { label, description }] of options.entries()) {
       note(`  ${at + 1}  ${inertLine(label)}${description === "" ? "" : `: ${inertLine(description)}`}`);
     }
-    const said = await ask(multiSelect ? "numbers with commas between, or your own words > " : "a number, or your own words > ");
+    const said = await ask(
+      multiSelect ? "numbers with commas between, or your own words > " : "a number, or your own words > ",
+    );
     if (said === undefined) return undefined;
     const chosen = said.split(",").map((item) => options[Number(item.trim()) - 1]?.label);
     const known = chosen.every((label) => label !== undefined) ? chosen : [said.trim()];
@@ -111,8 +123,14 @@ async function askDoubt(note: Note, ask: Ask, tool: string, input: Json): Promis
 type Field = readonly [name: string, value: string];
 
 function fieldsOf(input: Json): readonly Field[] {
-  const entries = typeof input === "object" && input !== null && !Array.isArray(input) ? Object.entries(input) : [["input", input] as const];
-  return entries.map(([name, value]) => [inertLine(name, 20), typeof value === "string" ? value : JSON.stringify(value)]);
+  const entries =
+    typeof input === "object" && input !== null && !Array.isArray(input)
+      ? Object.entries(input)
+      : [["input", input] as const];
+  return entries.map(([name, value]) => [
+    inertLine(name, 20),
+    typeof value === "string" ? value : JSON.stringify(value),
+  ]);
 }
 
 /** Every value whole within bounds; the marks at its left cannot be written by the model. */
@@ -129,7 +147,9 @@ function shownLines(text: string): readonly string[] {
   const lines = text.split(/\r?\n/);
   const shown = lines.slice(0, MAX_LINES).map((line) => {
     const more = line.length - MAX_LINE;
-    return more > 0 ? `${inert(line.slice(0, MAX_LINE).toWellFormed())} (${more} more characters of this line)` : inert(line);
+    return more > 0
+      ? `${inert(line.slice(0, MAX_LINE).toWellFormed())} (${more} more characters of this line)`
+      : inert(line);
   });
   return lines.length > MAX_LINES ? [...shown, `(${lines.length - MAX_LINES} more lines)`] : shown;
 }

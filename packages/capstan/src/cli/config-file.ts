@@ -37,7 +37,9 @@ const jsonSchema = z.strictObject({
         /** Names of the coding tools; default all of them. */
         tools: z.array(z.string()).exactOptional(),
         permission: permissionSchema.exactOptional(),
-        limits: z.strictObject({ turns: z.int().min(1).exactOptional(), usd: z.number().positive().exactOptional() }).exactOptional(),
+        limits: z
+          .strictObject({ turns: z.int().min(1).exactOptional(), usd: z.number().positive().exactOptional() })
+          .exactOptional(),
       }),
     )
     .min(1),
@@ -65,7 +67,10 @@ async function fromJson(file: string): Promise<Config> {
 
 function isConfig(value: unknown): value is Config {
   if (typeof value !== "object" || value === null || !("agents" in value) || !Array.isArray(value.agents)) return false;
-  return value.agents.length > 0 && value.agents.every((item: unknown) => typeof item === "object" && item !== null && "name" in item && "hash" in item);
+  return (
+    value.agents.length > 0 &&
+    value.agents.every((item: unknown) => typeof item === "object" && item !== null && "name" in item && "hash" in item)
+  );
 }
 
 async function requireFile(file: string): Promise<void> {
@@ -80,7 +85,8 @@ function missing(file: string): CapstanError {
 /** The file and line that an error of loading names. A syntax error of plain JavaScript says its line only to `--check`. */
 function placeOf(error: unknown, file: string): string {
   const stack = error instanceof Error ? (error.stack ?? "") : "";
-  const checked = error instanceof SyntaxError ? spawnSync(process.execPath, ["--check", file], { encoding: "utf8" }).stderr : "";
+  const checked =
+    error instanceof SyntaxError ? spawnSync(process.execPath, ["--check", file], { encoding: "utf8" }).stderr : "";
   for (const said of [stack, checked]) {
     const head = /^(file:\/\/\S+|\/\S+):(\d+)\n/.exec(said);
     if (head?.[1] !== undefined) return `${shownFile(head[1])}:${head[2]}`;

@@ -6,7 +6,10 @@ export const DEMO_AGENT = "demo";
 
 /** `wordMs`: pause after each word of the model, for people who watch. */
 export async function demoAgent(wordMs = 0): Promise<Agent> {
-  const [{ codingTools }, { demoModel }] = await Promise.all([import("@capstan/tools"), import("@capstan/models/demo")]);
+  const [{ codingTools }, { demoModel }] = await Promise.all([
+    import("@capstan/tools"),
+    import("@capstan/models/demo"),
+  ]);
   return agent({
     name: DEMO_AGENT,
     description: "Repairs the demo project; its model is scripted.",

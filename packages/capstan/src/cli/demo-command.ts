@@ -20,17 +20,30 @@ const WORD_MS = 25;
 export async function demoCommand(name: string): Promise<number> {
   const screen = newScreen(RUN_GOES_ON);
   const { findBash } = await import("@capstan/tools/shell");
-  if (findBash() === undefined) throw new CapstanError("process-failed", "The demo runs tests in bash and finds none; install bash and try again");
+  if (findBash() === undefined)
+    throw new CapstanError("process-failed", "The demo runs tests in bash and finds none; install bash and try again");
   const agent = await demoAgent(screen.live ? WORD_MS : 0);
   const engine = await openLocalEngine();
   const runtime = await openAgent({ engine, agent, config: undefined, settings: {}, onRequest: undefined });
   try {
     const folder = await makeDemoProject();
-    const session = await runtime.session({ agent: DEMO_AGENT, workspace: folder, title: "The demo: repair a small project", mode: "never-ask" });
+    const session = await runtime.session({
+      agent: DEMO_AGENT,
+      workspace: folder,
+      title: "The demo: repair a small project",
+      mode: "never-ask",
+    });
     introduce(screen, folder);
     const failures = watchFailures(engine, session.id);
     const run = await session.send(PROMPT);
-    const end = await followRun(run, { name, runtime, screen, view: runView("text", screen), failures, answers: "none" });
+    const end = await followRun(run, {
+      name,
+      runtime,
+      screen,
+      view: runView("text", screen),
+      failures,
+      answers: "none",
+    });
     failures.end();
     sayEnd(name, end, "json", screen); // its own last words follow
     if (end.exitCode !== EXIT.done) return end.exitCode;
@@ -49,11 +62,18 @@ function introduce(screen: Screen, folder: string): void {
 }
 
 /** The tests once more, by us: the model's word is not the proof. */
-function conclude(name: string, screen: Screen, { folder, sessionId }: { readonly folder: string; readonly sessionId: string }): number {
+function conclude(
+  name: string,
+  screen: Screen,
+  { folder, sessionId }: { readonly folder: string; readonly sessionId: string },
+): number {
   const { status } = spawnSync(process.execPath, ["--test"], { cwd: folder, stdio: "ignore", env: plainEnv() });
   screen.note("");
   if (status !== 0) {
-    screen.note(`${name}: The tests of ${folder} do not pass after the demo; see "${name} sessions show ${sessionId}" (run-failed)`, "red");
+    screen.note(
+      `${name}: The tests of ${folder} do not pass after the demo; see "${name} sessions show ${sessionId}" (run-failed)`,
+      "red",
+    );
     return EXIT.failed;
   }
   screen.note("Checked: the tests pass. That was the scripted demo model, no network.", "bold");

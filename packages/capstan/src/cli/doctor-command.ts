@@ -1,11 +1,10 @@
 /** `capstan doctor`: what Capstan needs on this machine, one line each, with what to do where something is missing. */
 
 import { access, constants, stat } from "node:fs/promises";
-import { join } from "node:path";
 import { CapstanError, messageOf, type ToolContext } from "@capstan/core";
 import type { Config } from "../config.ts";
 import { homeFolders, makePrivateFolder } from "../home-folders.ts";
-import { openLocalEngine } from "../open-runtime.ts";
+import { databasePath, openLocalEngine } from "../open-runtime.ts";
 import { EXIT } from "./failure.ts";
 import { inertLine } from "./inert.ts";
 import { screen as newScreen } from "./screen.ts";
@@ -60,10 +59,16 @@ async function dataFolder(folder: string): Promise<string> {
   try {
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
-    throw new CapstanError("store-readonly", `${folder} cannot be written; change its permissions or set CAPSTAN_HOME`, { cause });
+    throw new CapstanError(
+      "store-readonly",
+      `${folder} cannot be written; change its permissions or set CAPSTAN_HOME`,
+      { cause },
+    );
   }
   const { mode } = await stat(folder);
-  return (mode & 0o077) === 0 || process.platform === "win32" ? folder : `${folder} (others can look into it: chmod 700 ${folder})`;
+  return (mode & 0o077) === 0 || process.platform === "win32"
+    ? folder
+    : `${folder} (others can look into it: chmod 700 ${folder})`;
 }
 
 async function store(folder: string): Promise<string> {
@@ -71,9 +76,12 @@ async function store(folder: string): Promise<string> {
   try {
     const sessions = await engine.list({});
     const damaged = sessions.filter(({ status }) => status === "quarantined").length;
-    const unfinished = sessions.filter(({ status }) => status === "running" || status === "waiting" || status === "parked").length;
-    const some = `${join(folder, "capstan.db")}: ${sessions.length} sessions, ${unfinished} unfinished`;
-    if (damaged > 0) throw new CapstanError("session-damaged", `${some}, ${damaged} damaged: see them with "sessions list"`);
+    const unfinished = sessions.filter(
+      ({ status }) => status === "running" || status === "waiting" || status === "parked",
+    ).length;
+    const some = `${databasePath(folder)}: ${sessions.length} sessions, ${unfinished} unfinished`;
+    if (damaged > 0)
+      throw new CapstanError("session-damaged", `${some}, ${damaged} damaged: see them with "sessions list"`);
     return some;
   } finally {
     await engine.close();
@@ -100,10 +108,16 @@ async function ripgrep(): Promise<string> {
   const workspace = await localWorkspace(import.meta.dirname);
   try {
     const context = { workspace, signal: AbortSignal.timeout(SEARCH_MS) } as unknown as ToolContext; // all that the tool looks at
-    const output = globTool.body.type === "execute" ? await globTool.body.execute({ pattern: "doctor-command.*" } as never, context) : undefined;
+    const output =
+      globTool.body.type === "execute"
+        ? await globTool.body.execute({ pattern: "doctor-command.*" } as never, context)
+        : undefined;
     const said = JSON.stringify(output);
     if (said?.includes("doctor-command.") === true) return "agents can search files";
-    throw new CapstanError("process-failed", `A search for a file that is there found nothing: ${said}; install Capstan again`);
+    throw new CapstanError(
+      "process-failed",
+      `A search for a file that is there found nothing: ${said}; install Capstan again`,
+    );
   } finally {
     await workspace.close();
   }

@@ -1,6 +1,14 @@
 /** Follows one run to its end, or to the point where only a person elsewhere can move it. Ctrl-C interrupts it. */
 
-import { CapstanError, type Engine, isLive, type OpenRequest, type Run, type RunResult, type Runtime } from "@capstan/core";
+import {
+  CapstanError,
+  type Engine,
+  isLive,
+  type OpenRequest,
+  type Run,
+  type RunResult,
+  type Runtime,
+} from "@capstan/core";
 import { canAsk } from "./ask-person.ts";
 import { EXIT, exitOfReason } from "./failure.ts";
 import type { Refusals } from "./refusals.ts";
@@ -24,6 +32,7 @@ export type FollowOptions = {
 export async function followRun(run: Run<unknown>, options: FollowOptions): Promise<RunEnd> {
   const { view, refusals, failures } = options;
   const signals = onSignals(run, options);
+  let declined = false; // the person has gone
   const events = run.events()[Symbol.asyncIterator]();
   try {
     for (;;) {
@@ -32,8 +41,9 @@ export async function followRun(run: Run<unknown>, options: FollowOptions): Prom
       const { event } = next.value;
       view.show(next.value);
       if (!isLive(event)) refusals?.observe(event);
-      if (event.type !== "run.suspended" && event.type !== "request.opened") continue;
-      const waiting = await waitingEnd(run, options);
+      if (event.type === "notice" && event.code === "request-open") declined = true;
+      else if (event.type !== "run.suspended" && event.type !== "request.opened") continue;
+      const waiting = await waitingEnd(run, declined ? "none" : options.answers);
       if (waiting !== undefined) return ended(run, options, waiting);
     }
     return ended(run, options, await run.result());
@@ -64,7 +74,10 @@ function exitCodeOf({ status, reason = "interrupted" }: RunResult<unknown>, refu
   return code === EXIT.done && refused > 0 ? EXIT.refused : code;
 }
 
-async function waitingEnd(run: Run<unknown>, { answers }: FollowOptions): Promise<RunResult<unknown> | undefined> {
+async function waitingEnd(
+  run: Run<unknown>,
+  answers: FollowOptions["answers"],
+): Promise<RunResult<unknown> | undefined> {
   if (answers === "all") return undefined;
   const state = await run.session.state();
   const requests: readonly OpenRequest[] = Object.values(state.requests);
@@ -77,14 +90,14 @@ async function waitingEnd(run: Run<unknown>, { answers }: FollowOptions): Promis
 /** What keeps a session from being driven here; `first` never resolves, it rejects. */
 export type Failures = { readonly first: Promise<never>; end(): void };
 
-/** To be called before the input is sent. The loop tells such a failure only as a live notice outside any run. */
+/** To be called before the input is sent. A worker tells such a failure as a live notice, which nobody repeats. */
 export function watchFailures(engine: Engine, sessionId: string): Failures {
   const stop = new AbortController();
   const { promise, reject } = Promise.withResolvers<never>();
   promise.catch(() => undefined); // seen by whoever follows the run
   const watch = async (): Promise<void> => {
     for await (const { event } of engine.events(sessionId, { after: "end", signal: stop.signal })) {
-      if (event.type !== "notice" || event.severity !== "error" || event.runId !== undefined) continue;
+      if (event.type !== "notice" || event.severity !== "error") continue;
       reject(new CapstanError(knownCode(event.code), event.title));
     }
   };

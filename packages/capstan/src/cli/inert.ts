@@ -15,7 +15,10 @@ export function inert(text: string): string {
 export function inertLine(text: string, limit = 400): string {
   const line = inert(text.trim().replaceAll(/\s*\n\s*/g, " ")).replaceAll("\t", " ");
   if (line.length <= limit) return line;
-  return `${line.slice(0, limit).toWellFormed().replace(/\ufffd$/, "")}...`;
+  return `${line
+    .slice(0, limit)
+    .toWellFormed()
+    .replace(/\ufffd$/, "")}...`;
 }
 
 /** A stream of pieces made inert without cutting a character or a line end in two. */

@@ -13,7 +13,10 @@ export type ProgramOptions = {
 };
 
 /** Runs one command line and returns its exit code. Every failure is one line on stderr. */
-export async function runProgram(argv: readonly string[], { name = "capstan", config }: ProgramOptions = {}): Promise<number> {
+export async function runProgram(
+  argv: readonly string[],
+  { name = "capstan", config }: ProgramOptions = {},
+): Promise<number> {
   let exitCode = 0;
   const act = (work: () => Promise<number>): Promise<void> => work().then((code) => void (exitCode = code));
   const program = programOf(name, config, act);
@@ -51,7 +54,10 @@ function programOf(name: string, config: Config | undefined, act: Act): Command 
   addSessions(program, place);
   if (config === undefined) addDemo(program, place);
   addDoctor(program, place);
-  return program.addHelpText("after", `\nExit codes: 0 done, 1 failed, 2 usage, 3 refused with nobody to ask, 4 limit, 5 waiting, 130 interrupted.\n`);
+  return program.addHelpText(
+    "after",
+    `\nExit codes: 0 done, 1 failed, 2 usage, 3 refused with nobody to ask, 4 limit, 5 waiting, 130 interrupted.\n`,
+  );
 }
 
 function addRun(program: Command, { name, config, act }: Place): void {
@@ -69,9 +75,19 @@ function addRun(program: Command, { name, config, act }: Place): void {
     .option("--max-turns <number>", "end the run after so many model calls", positiveInteger)
     .option("--allow <rule>", "allow what would be asked, such as 'shell(npm test)'; may be repeated", collect, [])
     .option("--deny <rule>", "deny without asking; may be repeated", collect, [])
-    .addOption(new Option("--mode <mode>", "how calls are permitted").choices(["ask", "accept-edits", "bypass", "plan", "never-ask"]))
+    .addOption(
+      new Option("--mode <mode>", "how calls are permitted").choices([
+        "ask",
+        "accept-edits",
+        "bypass",
+        "plan",
+        "never-ask",
+      ]),
+    )
     .option("--config <file>", "take agents from this module or JSON file")
-    .addOption(new Option("--output <format>", "what stdout gets").choices(["text", "json", "stream-json"]).default("text"))
+    .addOption(
+      new Option("--output <format>", "what stdout gets").choices(["text", "json", "stream-json"]).default("text"),
+    )
     .option("--cwd <folder>", "the folder to work in")
     .action((prompt: string | undefined, flags: RunFlags) =>
       act(async () => (await import("./run-command.ts")).runCommand(name, config, prompt, flags)),
@@ -90,14 +106,19 @@ function addResume(program: Command, { name, config, act }: Place): void {
 }
 
 function addSessions(program: Command, { name, config, act }: Place): void {
-  const sessions = program.command("sessions").description("lists, shows, exports and deletes sessions").helpCommand(false);
+  const sessions = program
+    .command("sessions")
+    .description("lists, shows, exports and deletes sessions")
+    .helpCommand(false);
   const load = () => import("./sessions-command.ts");
   sessions
     .command("list")
     .description("lists the sessions, newest first")
     .option("--json", "one JSON object a line")
     .option("--limit <number>", "at most so many", positiveInteger, 50)
-    .action((flags: { readonly json?: boolean; readonly limit: number }) => act(async () => (await load()).listSessions(name, config, flags)));
+    .action((flags: { readonly json?: boolean; readonly limit: number }) =>
+      act(async () => (await load()).listSessions(name, config, flags)),
+    );
   sessions
     .command("show")
     .description("shows what was said and done")
@@ -149,7 +170,12 @@ function positiveInteger(text: string): number {
 function commandLineFailure(name: string, error: CommanderError): number {
   if (error.exitCode === 0) return 0;
   const asked = error.code === "commander.help"; // a command that only has subcommands, without one
-  const message = asked ? "A subcommand is missing" : error.message.replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " ").replace(/\.$/, "");
+  const message = asked
+    ? "A subcommand is missing"
+    : error.message
+        .replace(/^error: /, "")
+        .replaceAll(/\s*\n\s*/g, " ")
+        .replace(/\.$/, "");
   process.stderr.write(`${name}: ${message.charAt(0).toUpperCase()}${message.slice(1)}; see --help (usage)\n`);
   return 2;
 }

@@ -32,7 +32,8 @@ async function readAll(input: Source): Promise<Buffer> {
 }
 
 function decode(bytes: Buffer): string {
-  const problem = (what: string): CapstanError => new CapstanError("input-invalid", `The prompt on standard input ${what}; pipe UTF-8 text in`);
+  const problem = (what: string): CapstanError =>
+    new CapstanError("input-invalid", `The prompt on standard input ${what}; pipe UTF-8 text in`);
   if (bytes.includes(0)) throw problem("is binary");
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

@@ -1,6 +1,14 @@
 /** Calls that were denied because nobody could be asked, and the rule that would have allowed each. */
 
-import { type Agent, type CallFacts, evaluate, type Fact, type Json, parseRule, type PermissionMode } from "@capstan/core";
+import {
+  type Agent,
+  type CallFacts,
+  evaluate,
+  type Fact,
+  type Json,
+  parseRule,
+  type PermissionMode,
+} from "@capstan/core";
 import { type PermissionRules, type Policy, ruleFor, type Tool } from "@capstan/core";
 
 export type Refusal = {
@@ -59,12 +67,16 @@ function refusalOf(rules: RefusalRules, tool: Tool, callId: string, input: Json 
 
 function callFacts(tool: Tool, input: Json | undefined, root: string | undefined): CallFacts {
   const { name, kind, builtIn, permission } = tool;
-  const word = typeof permission === "function" ? { word: permission(input as never) } : permission && { standing: permission }; // the call was checked when it was judged
+  const word =
+    typeof permission === "function" ? { word: permission(input as never) } : permission && { standing: permission }; // the call was checked when it was judged
   return { tool: name, kind, builtIn, needs: tool.needs(input as never), ...word, ...(root !== undefined && { root }) };
 }
 
 function policyOf({ mode, agent, permission, remembered }: RefusalRules): Policy {
-  const tier = (name: "session" | "agent" | "global", { allow = [], ask = [], deny = [] }: PermissionRules): Policy["tiers"][number] => ({
+  const tier = (
+    name: "session" | "agent" | "global",
+    { allow = [], ask = [], deny = [] }: PermissionRules,
+  ): Policy["tiers"][number] => ({
     tier: name,
     allow: allow.map((rule) => parseRule(rule)),
     ask: ask.map((rule) => parseRule(rule)),

@@ -2,12 +2,23 @@
 
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { type Agent, CapstanError, type Engine, failure, type PermissionMode, type Run, type Runtime, type Session } from "@capstan/core";
+import {
+  type Agent,
+  CapstanError,
+  type Engine,
+  failure,
+  type PermissionMode,
+  redactor,
+  type Run,
+  type Runtime,
+  type Session,
+} from "@capstan/core";
 import type { Config } from "../config.ts";
+import { providerSecrets } from "../open-runtime.ts";
 import { chosenAgent, withRules } from "./agents.ts";
 import { type AskPerson, askPerson } from "./ask-person.ts";
 import { loadConfig } from "./config-file.ts";
-import { failureLine, reportFailure, usage } from "./failure.ts";
+import { EXIT, failureLine, reportFailure, usage } from "./failure.ts";
 import { followRun, watchFailures } from "./follow-run.ts";
 import { inertLine } from "./inert.ts";
 import { openAgent, openEngine, permissionOf } from "./open-agent.ts";
@@ -53,7 +64,12 @@ type Prepared = {
 const TITLE_LENGTH = 60;
 
 /** Returns the exit code. */
-export async function runCommand(name: string, given: Config | undefined, argument: string | undefined, flags: RunFlags): Promise<number> {
+export async function runCommand(
+  name: string,
+  given: Config | undefined,
+  argument: string | undefined,
+  flags: RunFlags,
+): Promise<number> {
   checkFlags(argument, flags);
   const config = flags.config === undefined ? given : await loadConfig(flags.config);
   const settings = await readSettings();
@@ -62,7 +78,12 @@ export async function runCommand(name: string, given: Config | undefined, argume
   const engine = await openEngine(config);
   try {
     const known = await knownSession(engine, flags);
-    const chosen = await chosenAgent({ config, name: known?.agent ?? flags.agent, model: flags.model, defaultModel: settings.model });
+    const chosen = await chosenAgent({
+      config,
+      name: known?.agent ?? flags.agent,
+      model: flags.model,
+      defaultModel: settings.model,
+    });
     const prepared = { name, prompt, flags, config, settings, engine, folder, screen: newScreen(RUN_GOES_ON) };
     return await runPrepared({ ...prepared, agent: withRules(chosen, flags), mode: known?.mode });
   } catch (error) {
@@ -80,14 +101,23 @@ function checkFlags(argument: string | undefined, { prompt, session, key, agent,
 }
 
 /** The session that is gone on with, if there is one. */
-async function knownSession(engine: Engine, { session, key, agent }: RunFlags): Promise<{ readonly agent: string; readonly mode: string } | undefined> {
-  const summary = session === undefined ? key && (await engine.list({ key, limit: 1 }))[0] : await engine.summary(session);
+async function knownSession(
+  engine: Engine,
+  { session, key, agent }: RunFlags,
+): Promise<{ readonly agent: string; readonly mode: string } | undefined> {
+  const summary =
+    session === undefined ? key && (await engine.list({ key, limit: 1 }))[0] : await engine.summary(session);
   if (!summary) {
     if (session === undefined) return undefined;
-    throw new CapstanError("session-not-found", `There is no session ${JSON.stringify(session)}; "sessions list" shows those there are`);
+    throw new CapstanError(
+      "session-not-found",
+      `There is no session ${JSON.stringify(session)}; "sessions list" shows those there are`,
+    );
   }
   if (agent !== undefined && agent !== summary.agent) {
-    throw usage(`The session of that key belongs to the agent ${JSON.stringify(summary.agent)}; leave --agent out or use another key`);
+    throw usage(
+      `The session of that key belongs to the agent ${JSON.stringify(summary.agent)}; leave --agent out or use another key`,
+    );
   }
   for await (const fact of engine.read(summary.sessionId, { types: ["session.created"] })) {
     if (fact.type === "session.created") return { agent: summary.agent, mode: fact.mode };
@@ -104,7 +134,10 @@ async function existingFolder(path: string): Promise<string> {
 }
 
 /** How asks are dealt with: by the person at the terminal, or by a refusal. */
-function asking({ screen, flags, agent, config, settings, mode: known }: Prepared): { readonly mode: PermissionMode | undefined; readonly onRequest: AskPerson | undefined } {
+function asking({ screen, flags, agent, config, settings, mode: known }: Prepared): {
+  readonly mode: PermissionMode | undefined;
+  readonly onRequest: AskPerson | undefined;
+} {
   if (screen.asks) {
     return { mode: flags.mode, onRequest: askPerson(screen, terminalLine(process.stdin, process.stderr)) };
   }
@@ -112,7 +145,9 @@ function asking({ screen, flags, agent, config, settings, mode: known }: Prepare
   const mode = flags.mode ?? known ?? permissionOf(config, settings).mode ?? agent.permission.mode ?? "ask";
   if (mode === "ask" || mode === "never-ask") return { mode: "never-ask", onRequest: undefined };
   const deny: AskPerson = async ({ body }) =>
-    body.type === "permission" || body.type === "plan" ? { type: body.type, allow: false, reason: "nobody can be asked" } : undefined;
+    body.type === "permission" || body.type === "plan"
+      ? { type: body.type, allow: false, reason: "nobody can be asked" }
+      : undefined;
   return { mode: mode as PermissionMode, onRequest: deny }; // an unknown word of an old session means `ask` to the loop
 }
 
@@ -145,7 +180,7 @@ async function runPrepared(prepared: Prepared): Promise<number> {
     failures.end();
     sayEnd(name, end, flags.output, screen);
     await screen.flush();
-    return end.exitCode;
+    return end.exitCode === EXIT.done && screen.failed ? EXIT.failed : end.exitCode;
   } finally {
     await runtime.close();
   }
@@ -154,11 +189,15 @@ async function runPrepared(prepared: Prepared): Promise<number> {
 function openSession({ flags, agent, folder, prompt }: Prepared, runtime: Runtime): Promise<Session<unknown>> {
   if (flags.session !== undefined) return runtime.session(flags.session);
   const key = flags.key ?? (flags.idempotencyKey === undefined ? undefined : `run/${flags.idempotencyKey}`);
-  const title = inertLine(prompt, TITLE_LENGTH);
+  const title = inertLine(redactor(providerSecrets(process.env)).text(prompt), TITLE_LENGTH); // the first fact is not redacted by core
   return runtime.session({ agent: agent.name, workspace: folder, title, ...(key !== undefined && { key }) });
 }
 
-function send(session: Session<unknown>, { flags, prompt }: Prepared, mode: PermissionMode | undefined): Promise<Run<unknown>> {
+function send(
+  session: Session<unknown>,
+  { flags, prompt }: Prepared,
+  mode: PermissionMode | undefined,
+): Promise<Run<unknown>> {
   const { maxUsd, maxTurns, model, idempotencyKey } = flags;
   const limits = {
     ...(maxUsd !== undefined && { microUsd: Math.round(maxUsd * 1_000_000) }),
@@ -177,15 +216,29 @@ export function sayEnd(name: string, end: RunEnd, output: Output, screen: Screen
   const { result, sessionId, refusals: refused, requests } = end;
   if (result.status === "waiting") {
     const titles = requests.map(({ body }) => inertLine("title" in body ? body.title : body.type, 120)).join("; ");
-    screen.note(failureLine(name, new CapstanError("run-waiting", `The run waits for an answer (${titles}); type "${name} resume ${sessionId}" in a terminal`)));
+    screen.note(
+      failureLine(
+        name,
+        new CapstanError(
+          "run-waiting",
+          `The run waits for an answer (${titles}); type "${name} resume ${sessionId}" in a terminal`,
+        ),
+      ),
+    );
     return;
   }
   if (result.reason === "interrupted") {
-    screen.note(failureLine(name, new CapstanError("interrupted", `Interrupted; "${name} run --session ${sessionId}" goes on from there`)));
+    screen.note(
+      failureLine(
+        name,
+        new CapstanError("interrupted", `Interrupted; "${name} run --session ${sessionId}" goes on from there`),
+      ),
+    );
   } else if (result.reason !== "end-turn") reportFailure(name, failure(result));
   if (refused.length > 0) screen.note(failureLine(name, refusalError(name, sessionId, refused)));
   if (output !== "text" || !screen.asks) return;
-  const cost = result.usage.costMicroUsd === undefined ? "" : `, $${(result.usage.costMicroUsd / 1_000_000).toFixed(4)}`;
+  const cost =
+    result.usage.costMicroUsd === undefined ? "" : `, $${(result.usage.costMicroUsd / 1_000_000).toFixed(4)}`;
   screen.note(`  session ${sessionId}, ${result.turns} turn${result.turns === 1 ? "" : "s"}${cost}`, "dim");
 }
 
@@ -194,7 +247,10 @@ function refusalError(name: string, sessionId: string, refused: RunEnd["refusals
   const flags = rules.map((rule) => `--allow '${rule.replaceAll("'", `'\\''`)}'`).join(" ");
   const some = refused.length === 1 ? "A call was" : `${refused.length} calls were`;
   const title = inertLine(refused[0]?.title ?? "", 120);
-  const advice = rules.length > 0 ? `allow with ${flags}` : `no rule can allow that, go on in a terminal with "${name} run --session ${sessionId}"`;
+  const advice =
+    rules.length > 0
+      ? `allow with ${flags}`
+      : `no rule can allow that, go on in a terminal with "${name} run --session ${sessionId}"`;
   return new CapstanError("permission-denied", `${some} refused because nobody can be asked (${title}); ${advice}`);
 }
 
@@ -204,4 +260,3 @@ function withoutKey(name: string, error: unknown): unknown {
   const message = `${error.message} Or name another model with --model; "${name} demo" needs no key`;
   return new CapstanError("model-key-missing", message, { cause: error });
 }
-

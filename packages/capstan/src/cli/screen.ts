@@ -20,6 +20,8 @@ export interface Screen {
   data(line: string): void;
   /** Whether somebody still reads stdout. */
   readonly open: boolean;
+  /** Something meant for stdout could not be written, and not because its reader went away. */
+  readonly failed: boolean;
   /** Resolves when all is written. */
   flush(): Promise<void>;
 }
@@ -27,33 +29,29 @@ export type Style = "dim" | "red" | "green" | "yellow" | "bold";
 
 export const RUN_GOES_ON = "the run goes on to its end, Ctrl-C interrupts it";
 
-type Streams = { readonly stdin: { readonly isTTY?: boolean }; readonly stdout: NodeJS.WriteStream; readonly stderr: NodeJS.WriteStream };
+type Streams = {
+  readonly stdin: { readonly isTTY?: boolean };
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+};
 
 /** A reader of stdout that goes away is no error: what is written then is dropped. `whenClosed` is said once. */
 export function screen(whenClosed?: string, { stdin, stdout, stderr }: Streams = process): Screen {
   const shared = stdout.isTTY === true && stderr.isTTY === true;
+  const out = answerLines(stdout);
   let held: (() => void)[] | undefined;
-  let begun = false;
-  let open = true;
-  let clean = inertStream();
+  let failed = false;
+  const now = (show: () => void): void => (held === undefined ? show() : void held.push(show));
   const note = (line: string, style?: Style): void => {
-    if (begun && shared) endAnswer();
+    if (shared) out.breakLine();
     stderr.write(`${style === undefined ? line : styleText(style, line, { stream: stderr })}\n`);
   };
-  const write = (text: string): void => {
-    if (open) stdout.write(text);
-  };
-  const endAnswer = (): void => {
-    const rest = clean.end();
-    if (begun || rest !== "") write(`${rest}\n`);
-    clean = inertStream();
-    begun = false;
-  };
   stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (!open) return;
-    open = false;
+    if (!out.close()) return;
     if (whenClosed === undefined && error.code === "EPIPE") return;
-    const why = error.code === "EPIPE" ? "Nobody reads the output any more" : `The output cannot be written (${error.code ?? error.message})`;
+    failed = error.code !== "EPIPE";
+    const known = error.code === "EPIPE" ? "Nobody reads the output any more" : undefined;
+    const why = known ?? `The output cannot be written (${error.code ?? error.message})`;
     note(`capstan: ${why}${whenClosed === undefined ? "" : `; ${whenClosed}`}`);
   });
   stderr.on("error", () => undefined); // there is nobody left to tell
@@ -61,19 +59,16 @@ export function screen(whenClosed?: string, { stdin, stdout, stderr }: Streams =
     asks: stdin.isTTY === true && stderr.isTTY === true,
     live: stdout.isTTY === true,
     get open() {
-      return open;
+      return out.open;
     },
-    answer(text) {
-      if (held !== undefined) return void held.push(() => this.answer(text));
-      const shown = stdout.isTTY === true ? clean.push(text) : text;
-      if (shown === "") return;
-      write(shown);
-      begun = !shown.endsWith("\n");
+    get failed() {
+      return failed;
     },
-    endAnswer: () => (held === undefined ? endAnswer() : void held.push(endAnswer)),
-    note: (line, style) => (held === undefined ? note(line, style) : void held.push(() => note(line, style))),
+    answer: (text) => now(() => out.push(text)),
+    endAnswer: () => now(() => out.end()),
+    note: (line, style) => now(() => note(line, style)),
+    data: (line) => out.line(line),
     async asking(work) {
-      if (begun) endAnswer();
       held = [];
       try {
         return await work(note);
@@ -83,9 +78,60 @@ export function screen(whenClosed?: string, { stdin, stdout, stderr }: Streams =
         for (const show of later) show();
       }
     },
-    data: (line) => write(`${line}\n`),
     async flush() {
-      await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.write("", () => resolve()))));
+      const written = (stream: NodeJS.WriteStream): Promise<void> =>
+        new Promise((resolve) => stream.write("", () => resolve()));
+      await Promise.all([written(stdout), written(stderr)]);
+    },
+  };
+}
+
+type AnswerLines = {
+  readonly open: boolean;
+  push(text: string): void;
+  /** Ends a line that is begun. */
+  breakLine(): void;
+  /** Ends the answer, and its line. */
+  end(): void;
+  line(text: string): void;
+  /** False when it was closed before. */
+  close(): boolean;
+};
+
+/** Text on stdout; on a terminal it is inert. */
+function answerLines(stdout: NodeJS.WriteStream): AnswerLines {
+  let open = true;
+  let begun = false;
+  let clean = inertStream();
+  const write = (text: string): void => {
+    if (open && text !== "") stdout.write(text);
+  };
+  const breakLine = (): void => {
+    if (begun) write("\n");
+    begun = false;
+  };
+  return {
+    get open() {
+      return open;
+    },
+    push(text) {
+      const shown = stdout.isTTY === true ? clean.push(text) : text;
+      write(shown);
+      if (shown !== "") begun = !shown.endsWith("\n");
+    },
+    breakLine,
+    end() {
+      const rest = clean.end();
+      clean = inertStream();
+      write(rest);
+      if (rest !== "") begun = true;
+      breakLine();
+    },
+    line: (text) => write(`${text}\n`),
+    close() {
+      const was = open;
+      open = false;
+      return was;
     },
   };
 }

@@ -2,6 +2,7 @@
 
 import { CapstanError, type Engine, type Fact, openRuntime, type SessionSummary } from "@capstan/core";
 import type { Config } from "../config.ts";
+import { databasePath } from "../open-runtime.ts";
 import { EXIT, failureLine } from "./failure.ts";
 import { inertLine } from "./inert.ts";
 import { openEngine } from "./open-agent.ts";
@@ -14,14 +15,19 @@ async function withEngine(config: Config | undefined, work: Work): Promise<numbe
   const screen = newScreen();
   const engine = await openEngine(config);
   try {
-    return await work(engine, screen);
+    const code = await work(engine, screen);
+    await screen.flush();
+    return code === EXIT.done && screen.failed ? EXIT.failed : code;
   } finally {
     await engine.close();
-    await screen.flush();
   }
 }
 
-export function listSessions(name: string, config: Config | undefined, { json = false, limit }: { readonly json?: boolean; readonly limit: number }): Promise<number> {
+export function listSessions(
+  name: string,
+  config: Config | undefined,
+  { json = false, limit }: { readonly json?: boolean; readonly limit: number },
+): Promise<number> {
   return withEngine(config, async (engine, screen) => {
     const sessions = await engine.list({ limit });
     if (json) for (const session of sessions) screen.data(JSON.stringify(session));
@@ -36,7 +42,7 @@ export function showSession(name: string, config: Config | undefined, id: string
     const summary = await knownSummary(engine, id);
     const shown = transcriptLines(summary);
     for (const line of shown.head()) screen.data(line);
-    const whole = await readWhole(name, engine, id, screen, (fact) => {
+    const whole = await readWhole({ name, config, engine, id, screen }, (fact) => {
       for (const line of shown.lines(fact)) screen.data(line);
     });
     if (summary.status === "waiting" || summary.status === "running" || summary.status === "parked") {
@@ -49,7 +55,7 @@ export function showSession(name: string, config: Config | undefined, id: string
 export function exportSession(name: string, config: Config | undefined, id: string): Promise<number> {
   return withEngine(config, async (engine, screen) => {
     await knownSummary(engine, id);
-    const whole = await readWhole(name, engine, id, screen, (fact) => screen.data(JSON.stringify(fact)));
+    const whole = await readWhole({ name, config, engine, id, screen }, (fact) => screen.data(JSON.stringify(fact)));
     return whole ? EXIT.done : EXIT.failed;
   });
 }
@@ -73,11 +79,22 @@ export async function deleteSession(_name: string, config: Config | undefined, i
 async function knownSummary(engine: Engine, id: string): Promise<SessionSummary> {
   const summary = await engine.summary(id);
   if (summary !== undefined) return summary;
-  throw new CapstanError("session-not-found", `There is no session ${JSON.stringify(id)}; "sessions list" shows those there are`);
+  throw new CapstanError(
+    "session-not-found",
+    `There is no session ${JSON.stringify(id)}; "sessions list" shows those there are`,
+  );
 }
 
+type Reading = {
+  readonly name: string;
+  readonly config: Config | undefined;
+  readonly engine: Engine;
+  readonly id: string;
+  readonly screen: Screen;
+};
+
 /** Hands on every fact that can be read. Says so and returns false when the log is damaged behind them. */
-async function readWhole(name: string, engine: Engine, id: string, screen: Screen, take: (fact: Fact) => void): Promise<boolean> {
+async function readWhole({ name, config, engine, id, screen }: Reading, take: (fact: Fact) => void): Promise<boolean> {
   let count = 0;
   try {
     for await (const fact of engine.read(id)) {
@@ -88,8 +105,34 @@ async function readWhole(name: string, engine: Engine, id: string, screen: Scree
     return true;
   } catch (error) {
     if (!CapstanError.is(error, "session-damaged")) throw error;
+    if (config?.engine === undefined) count += await readSingly(config, id, count, take);
     screen.note(failureLine(name, new CapstanError("session-damaged", `After ${count} whole facts: ${error.message}`)));
     return false;
+  }
+}
+
+/** An engine reads whole pages; what is whole before the damage in a page is read fact by fact. */
+async function readSingly(
+  config: Config | undefined,
+  id: string,
+  after: number,
+  take: (fact: Fact) => void,
+): Promise<number> {
+  const { sqliteStore } = await import("@capstan/engines/sqlite");
+  const store = await sqliteStore({ path: databasePath(config?.dataFolder) });
+  let count = 0;
+  try {
+    for (;;) {
+      const [fact] = await store.read(id, { after: after + count, limit: 1 });
+      if (fact === undefined) return count;
+      take(fact);
+      count++;
+    }
+  } catch (error) {
+    if (CapstanError.is(error, "session-damaged")) return count;
+    throw error;
+  } finally {
+    await store.close();
   }
 }
 
@@ -103,5 +146,10 @@ function table(sessions: readonly SessionSummary[]): readonly string[] {
   ]);
   const all = [["SESSION", "STATUS", "AGENT", "LAST CHANGE", "ABOUT"], ...rows];
   const widths = [0, 1, 2, 3].map((column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
-  return all.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd());
+  return all.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
 }

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { type Env, homeFolders } from "../home-folders.ts";
 import { readJsonFile } from "./json-file.ts";
 
-export const MODES = ["ask", "accept-edits", "bypass", "plan", "never-ask"] as const;
+const MODES = ["ask", "accept-edits", "bypass", "plan", "never-ask"] as const;
 
 const rule = z.string().superRefine((text, context) => {
   try {

@@ -21,7 +21,9 @@ export function onSignals(run: Run<unknown>, { name, runtime, screen }: Options)
     }
     interrupted = true;
     screen.note("  … interrupting; Ctrl-C again leaves at once", "dim");
-    run.session.interrupt(run.id).catch((error: unknown) => screen.note(`${name}: ${inertLine(messageOf(error))}`, "red"));
+    run.session
+      .interrupt(run.id)
+      .catch((error: unknown) => screen.note(`${name}: ${inertLine(messageOf(error))}`, "red"));
   };
   const leave = (code: number) => (): void => {
     screen.note(`${name}: told to end; ${later}`);

@@ -52,9 +52,13 @@ const STYLES: { readonly [status in ToolStatus]: Style } = {
 
 /** The line of a failed call that says most: of a program the last one, of everything else the first. */
 export function outcomeOf(status: ToolStatus, output: ToolOutput, execute = false): string {
-  const lines = textOf(output.content).split("\n").filter((line) => line.trim() !== "");
+  const lines = textOf(output.content)
+    .split("\n")
+    .filter((line) => line.trim() !== "");
   const telling = inertLine((execute ? lines.at(-1) : lines[0]) ?? "", 160);
-  return status === "error" || telling.toLowerCase().startsWith("refused") ? telling : `${status}${telling === "" ? "" : `, ${telling}`}`;
+  return status === "error" || telling.toLowerCase().startsWith("refused")
+    ? telling
+    : `${status}${telling === "" ? "" : `, ${telling}`}`;
 }
 
 /** The changed lines of the diffs of an output, up to a bound. */
@@ -67,15 +71,22 @@ export function diffLines(output: ToolOutput): readonly { readonly line: string;
       ...added.map((line) => ({ line: `+ ${inert(line)}`, style: "green" as const })),
     ];
     if (all.length <= MAX_DIFF_LINES) return all;
-    return [...all.slice(0, MAX_DIFF_LINES), { line: `(${all.length - MAX_DIFF_LINES} more changed lines)`, style: "dim" as const }];
+    return [
+      ...all.slice(0, MAX_DIFF_LINES),
+      { line: `(${all.length - MAX_DIFF_LINES} more changed lines)`, style: "dim" as const },
+    ];
   });
 }
 
 /** What lies between the lines that both texts begin and end with. */
-function changed(before: readonly string[], after: readonly string[]): { readonly removed: readonly string[]; readonly added: readonly string[] } {
+function changed(
+  before: readonly string[],
+  after: readonly string[],
+): { readonly removed: readonly string[]; readonly added: readonly string[] } {
   let start = 0;
   while (start < before.length && start < after.length && before[start] === after[start]) start += 1;
   let end = 0;
-  while (end < before.length - start && end < after.length - start && before.at(-1 - end) === after.at(-1 - end)) end += 1;
+  while (end < before.length - start && end < after.length - start && before.at(-1 - end) === after.at(-1 - end))
+    end += 1;
   return { removed: before.slice(start, before.length - end), added: after.slice(start, after.length - end) };
 }

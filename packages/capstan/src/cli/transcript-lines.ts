@@ -83,7 +83,9 @@ function toolLines(fact: FactOf<"tool.finished">, intent: FactOf<"tool.started">
   return [
     "",
     `  ${status === "ok" ? "✓" : "✗"} ${title}  [${name}, ${how}, ${durationMs} ms]`,
-    ...(intent?.kind === "edit" ? diffLines(output).map(({ line }) => `      ${line}`) : shown.map((line) => `      ${line}`.trimEnd())),
+    ...(intent?.kind === "edit"
+      ? diffLines(output).map(({ line }) => `      ${line}`)
+      : shown.map((line) => `      ${line}`.trimEnd())),
     ...(more > 0 && intent?.kind !== "edit" ? [`      (${more} more lines; the export has them)`] : []),
   ];
 }

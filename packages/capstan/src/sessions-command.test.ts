@@ -1,0 +1,130 @@
+import { DatabaseSync } from "node:sqlite";
+import { spawn } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { type Fact, initialState, reduce, type SessionState, statusOf } from "@capstan/core";
+import { COMMAND, type CommandHome, commandHome } from "./command-child.ts";
+
+async function demoSession(at: CommandHome): Promise<string> {
+  const end = await at.run(["demo"]);
+  expect(end.code).toBe(0);
+  return /sessions show (ses_\w+)/.exec(end.stderr)?.[1] ?? "";
+}
+
+function fold(lines: string): SessionState {
+  const [first, ...rest] = lines
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Fact);
+  if (first?.type !== "session.created") throw new Error("an export begins with session.created");
+  return rest.reduce((state, fact) => reduce(state, fact), initialState(first));
+}
+
+describe.concurrent("capstan demo", { timeout: 120_000 }, () => {
+  it("repairs the project with real tools, says that its model is scripted, and reports real numbers", async () => {
+    await using at = await commandHome();
+    const end = await at.run(["demo"]);
+    expect(end.code).toBe(0);
+    const notes = end.stderr.trimEnd().split("\n");
+    expect(notes[0]).toContain("scripted demo model, no network");
+    expect(notes.find((line) => line.startsWith("Checked"))).toContain("scripted demo model, no network");
+    expect(end.stdout).toContain("2 of 5 tests fail");
+    expect(end.stdout.trimEnd().split("\n").at(-1)).toContain("before, 3 of 5 tests passed; now 5 of 5 do");
+    expect(notes.filter((line) => line.includes("✓ Read "))).toHaveLength(3);
+  });
+
+  it("DUR-01 a demo that was killed is finished by resume, without repeating what was done", async () => {
+    await using at = await commandHome();
+    const child = spawn(COMMAND[0] ?? "", [...COMMAND.slice(1), "demo"], {
+      env: at.env,
+      cwd: at.folder,
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    await new Promise<void>((resolve) => {
+      let shown = "";
+      child.stdout.on("data", (piece) => {
+        shown += String(piece);
+        if (shown.includes("Found 2 causes")) child.kill("SIGKILL");
+      });
+      child.on("close", () => resolve());
+    });
+    const end = await at.run(["resume"]);
+    expect(end).toMatchObject({ code: 0, stdout: expect.stringContaining("now 5 of 5 do") });
+    const list = await at.run(["sessions", "list", "--json"]);
+    const { sessionId } = JSON.parse(list.stdout) as { sessionId: string };
+    const facts = (await at.run(["sessions", "export", sessionId])).stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Fact);
+    const finished = facts.flatMap((fact) => (fact.type === "tool.finished" ? [fact.callId] : []));
+    expect(new Set(finished).size).toBe(finished.length);
+    expect(facts.filter(({ type }) => type === "run.finished")).toHaveLength(1);
+  });
+});
+
+describe.concurrent("capstan sessions", { timeout: 120_000 }, () => {
+  it("SESS-01 lists, shows and deletes sessions", async () => {
+    await using at = await commandHome();
+    expect((await at.run(["sessions", "list"])).stderr).toContain("There are no sessions yet");
+    const id = await demoSession(at);
+    const list = await at.run(["sessions", "list"]);
+    expect(list.stdout).toMatch(new RegExp(`^SESSION .*\\n${id}  idle +demo  `));
+    const shown = (await at.run(["sessions", "show", id])).stdout;
+    expect(shown).toContain("you\n  Some tests of this project fail.");
+    expect(shown).toContain("✗ Run node --test --test-reporter=spec  [shell, [exit code 1], ");
+    expect(shown).toContain("+   return cents >= FROM_CENTS");
+    expect(shown.trimEnd().split("\n").at(-1)).toBe("  ended with end-turn after 6 turns");
+    expect((await at.run(["sessions", "delete", id])).code).toBe(0);
+    expect(await at.run(["sessions", "show", id])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("(session-not-found)"),
+    });
+  });
+
+  it("SESS-17 exports facts that fold to the state of the session", async () => {
+    await using at = await commandHome();
+    const id = await demoSession(at);
+    const end = await at.run(["sessions", "export", id]);
+    expect(end.code).toBe(0);
+    expect(statusOf(fold(end.stdout))).toBe("idle");
+  });
+
+  it("SESS-17 exports what is whole of a damaged session, and leaves the others alone", async () => {
+    await using at = await commandHome();
+    const [damaged, whole] = [await demoSession(at), await demoSession(at)];
+    const db = new DatabaseSync(join(at.home, "capstan.db"));
+    db.exec("UPDATE facts SET body = replace(body, 'tool', 'fool') WHERE id = (SELECT min(id) + 9 FROM facts)");
+    db.close();
+    const end = await at.run(["sessions", "export", damaged]);
+    expect(end.code).toBe(1);
+    expect(end.stdout.trimEnd().split("\n")).toHaveLength(9);
+    expect(end.stderr).toMatch(/^capstan: After 9 whole facts: .*\(session-damaged\)\n$/);
+    expect((await at.run(["sessions", "list"])).stdout).toContain("quarantined");
+    expect((await at.run(["resume", damaged])).stderr).toMatch(/^capstan: .*\(session-damaged\)\n$/);
+    expect((await at.run(["sessions", "export", whole])).code).toBe(0);
+    const doctor = await at.run(["doctor"]);
+    expect(doctor.code).toBe(1);
+    expect(doctor.stdout).toContain("1 damaged");
+  });
+});
+
+describe.concurrent("capstan doctor", { timeout: 120_000 }, () => {
+  it("says what is there and what is missing", async () => {
+    await using at = await commandHome();
+    const end = await at.run(["doctor"]);
+    expect(end.code).toBe(0);
+    for (const what of ["node", "data folder", "store", "settings", "bash", "ripgrep", "model"]) {
+      expect(end.stdout).toMatch(new RegExp(`^(ok|note) +${what} `, "m"));
+    }
+    expect(end.stdout).toMatch(/^note +key +ANTHROPIC_API_KEY is not set/m);
+  });
+
+  it("names what is broken and ends with 1", async () => {
+    await using at = await commandHome();
+    await writeFile(join(at.folder, "file"), "");
+    const end = await at.run(["doctor"], { env: { CAPSTAN_HOME: join(at.folder, "file", "below") } });
+    expect(end.code).toBe(1);
+    expect(end.stdout).toMatch(/^PROBLEM +data folder .*\(store-readonly\)$/m);
+  });
+});

@@ -1,0 +1,215 @@
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { agent, type AgentDefinition } from "./agent.ts";
+import { type Fact, type FactOf, isLive, type LiveBody } from "./event.ts";
+import { type MemoryStore, memoryStore } from "./memory-store.ts";
+import { openRuntime, type Runtime, type RuntimeOptions } from "./runtime.ts";
+import { storeEngine } from "./store-engine.ts";
+import { type FakeClock, fakeClock } from "./testing/fake-clock.ts";
+import { fixedIds } from "./testing/fixed-ids.ts";
+import { scriptedModel, type ScriptedModel } from "./testing/scripted-model.ts";
+import { tool } from "./tool.ts";
+
+async function until(ready: () => boolean | Promise<boolean>, what = "the condition"): Promise<void> {
+  for (let turn = 0; turn < 500; turn++) {
+    if (await ready()) return;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  throw new Error(`${what} did not come`);
+}
+
+async function soon<T>(promise: Promise<T>): Promise<T> {
+  let done = false;
+  promise.then(
+    () => (done = true),
+    () => (done = true),
+  );
+  await until(() => done, "the end of the promise");
+  return promise;
+}
+
+function ofType<T extends Fact["type"]>(facts: readonly Fact[], type: T): readonly FactOf<T>[] {
+  return facts.filter((fact): fact is FactOf<T> => fact.type === type);
+}
+
+const echo = tool({
+  name: "echo",
+  description: "Says it again.",
+  input: z.object({ say: z.string() }),
+  rerun: "safe",
+  execute: ({ say }) => say,
+});
+
+class World {
+  readonly store: MemoryStore = memoryStore();
+  readonly ids = fixedIds();
+  readonly clock: FakeClock = fakeClock();
+  readonly model: ScriptedModel = scriptedModel([{ calls: [{ name: "echo", input: { say: "a" } }] }]);
+
+  async start(definition: Partial<AgentDefinition> = {}, options: Partial<RuntimeOptions> = {}): Promise<Runtime> {
+    const guide = agent({ name: "guide", model: this.model, instructions: "Short.", tools: [echo], ...definition });
+    return openRuntime({
+      agents: [guide],
+      ...options,
+      engine: storeEngine(this.store, { clock: this.clock, ids: this.ids }),
+      host: { clock: this.clock, ids: this.ids },
+    });
+  }
+
+  /** One input to the one session, in a process of its own. */
+  async say(
+    definition: Partial<AgentDefinition> = {},
+    sending: { readonly instructions?: string; readonly tools?: readonly string[] } = {},
+  ): Promise<readonly LiveBody[]> {
+    const runtime = await this.start(definition);
+    const session = await runtime.session({ agent: "guide", key: "one", metadata: { name: "Ada" } });
+    const live: LiveBody[] = [];
+    const run = await session.send("Go", sending);
+    for await (const { event } of run.events()) if (isLive(event)) live.push(event);
+    expect(await soon(run.result())).toMatchObject({ reason: "end-turn" });
+    await soon(runtime.close());
+    return live;
+  }
+
+  async sets(): Promise<readonly FactOf<"prefix.set">[]> {
+    return ofType(await this.store.read("ses_1", { after: 0, limit: 10_000 }), "prefix.set");
+  }
+}
+
+describe("the cache prefix", () => {
+  it("EDGE-07 COST-09 is set once for many runs in many processes, with the same bytes in every request", async () => {
+    const world = new World();
+    await world.say();
+    await world.say();
+    await world.say();
+    const sets = await world.sets();
+    expect(sets).toEqual([expect.objectContaining({ cause: "session started" })]);
+    const bytes = await world.store.blob(sets[0]?.blob ?? "");
+    expect(JSON.parse(Buffer.from(bytes ?? []).toString())).toEqual({
+      system: "Short.",
+      tools: [{ name: "echo", description: "Says it again.", inputSchema: echo.inputSchema }],
+    });
+    const { requests } = world.model;
+    expect(requests).toHaveLength(4);
+    for (const { system, tools } of requests) {
+      expect(system).toBe("Short.");
+      expect(tools).toBe(requests[0]?.tools);
+    }
+    const started = ofType(await world.store.read("ses_1", { after: 0, limit: 10_000 }), "turn.started");
+    expect(new Set(started.map(({ prefixHash }) => prefixHash))).toEqual(new Set([sets[0]?.hash]));
+  });
+
+  it("EDGE-07 COST-09 each request goes on from the one before, byte for byte, also in the next process", async () => {
+    const world = new World();
+    await world.say();
+    await world.say();
+    await world.say();
+    const texts = world.model.requests.map(({ messages }) => messages.map((message) => JSON.stringify(message)));
+    for (const [index, text] of texts.entries()) {
+      if (index > 0) expect(text.slice(0, texts[index - 1]?.length)).toEqual(texts[index - 1]);
+    }
+  });
+
+  const changes: readonly [string, Partial<AgentDefinition>, string][] = [
+    ["instructions", { instructions: "Long." }, "the instructions changed"],
+    ["the list of tools", { tools: [] }, "the list of tools changed"],
+    [
+      "a tool",
+      { tools: [tool({ name: "echo", description: "Another.", input: z.object({}) })] },
+      "a tool's definition changed",
+    ],
+    ["both", { instructions: "Long.", tools: [] }, "the instructions changed and the list of tools changed"],
+  ];
+  for (const [what, definition, cause] of changes) {
+    it(`EDGE-07 DUR-12 a change of ${what} sets it again at the next run, with its cause and a notice`, async () => {
+      const world = new World();
+      await world.say();
+      const live = await world.say(definition);
+      expect((await world.sets()).map((set) => set.cause)).toEqual(["session started", cause]);
+      expect(live.flatMap((event) => (event.type === "notice" ? [event.code, event.title] : []))).toEqual([
+        "prefix-changed",
+        `The cached prompt prefix is rebuilt: ${cause}`,
+      ]);
+    });
+  }
+
+  it("EDGE-07 DUR-12 a run that goes on elsewhere keeps the bytes it started with", async () => {
+    const world = new World();
+    const first = await world.start({}, { permission: { mode: "ask", ask: ["echo"] } });
+    const session = await first.session({ agent: "guide", key: "one" });
+    const run = await session.send("Go");
+    const [request] = (await soon(run.result())).requests;
+    await soon(first.close({ graceMs: 0 }));
+    const second = await world.start({ instructions: "Other." }, { work: "all" });
+    const again = await second.session<string>(session.id);
+    await soon(again.respond(request?.requestId ?? "", { type: "permission", allow: true }));
+    await soon((await again.run())?.text() ?? Promise.reject(new Error("no run")));
+    expect(world.model.requests.map(({ system }) => system)).toEqual(["Short.", "Short."]);
+    await soon((await again.send("Next")).text());
+    expect(world.model.requests.at(-1)?.system).toBe("Other.");
+    await soon(second.close());
+  });
+
+  it("EDGE-07 instructions that are a function run once a session", async () => {
+    const world = new World();
+    let rendered = 0;
+    const instructions: AgentDefinition["instructions"] = ({ id, key, metadata }) =>
+      `${id} ${key} ${String(metadata["name"])} ${++rendered}`;
+    await world.say({ instructions });
+    await world.say({ instructions });
+    expect(rendered).toBe(1);
+    expect(new Set(world.model.requests.map(({ system }) => system))).toEqual(new Set(["ses_1 one Ada 1"]));
+  });
+
+  it("LOOP-21 instructions of one send are for that run only", async () => {
+    const world = new World();
+    await world.say();
+    await world.say({}, { instructions: "Rhyme." });
+    await world.say();
+    expect(world.model.requests.map(({ system }) => system)).toEqual(["Short.", "Short.", "Rhyme.", "Short."]);
+  });
+
+  it("LOOP-21 instructions of one send are for that run only, also where the agent's are a function", async () => {
+    for (const order of [
+      [undefined, "Rhyme.", undefined],
+      ["Rhyme.", undefined],
+    ]) {
+      const world = new World();
+      const instructions = (): string => "Made.";
+      for (const override of order)
+        await world.say({ instructions }, override === undefined ? {} : { instructions: override });
+      expect(world.model.requests.at(-1)?.system).toBe("Made.");
+    }
+  });
+
+  it("LOOP-29 instructions that cannot be rendered end the run, not the session", async () => {
+    const world = new World();
+    let broken = true;
+    const runtime = await world.start({
+      instructions: () => {
+        if (broken) throw new Error("no template");
+        return "Fixed.";
+      },
+    });
+    const session = await runtime.session({ agent: "guide" });
+    const run = await session.send("Go");
+    expect(await soon(run.result())).toMatchObject({ reason: "error", error: { message: "no template" } });
+    broken = false;
+    expect(await soon((await session.send("Again")).result())).toMatchObject({ reason: "end-turn" });
+    await soon(runtime.close());
+  });
+
+  it("COST-01 plans breakpoints for models that take them", async () => {
+    const world = new World();
+    const marked: ScriptedModel = scriptedModel([{ text: "One" }], { capabilities: { cacheMarkers: true } });
+    const runtime = await world.start({ model: marked });
+    const session = await runtime.session({ agent: "guide" });
+    await soon((await session.send("a")).text());
+    await soon((await session.send("b")).text());
+    expect(marked.requests.map(({ cache }) => cache)).toEqual([
+      [-1, 0],
+      [-1, 0, 2],
+    ]);
+    await soon(runtime.close());
+  });
+});

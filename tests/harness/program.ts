@@ -1,0 +1,24 @@
+/** Runs a program of this folder to its end, whatever that is. */
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+
+export type Ended = { readonly signal: string | null; readonly output: string; readonly complaints: string };
+
+/** `options` is its only argument, as JSON. `cache` is a folder for compiled code, filled by those that end by themselves. */
+export async function runProgram(name: string, options: object, cache: string): Promise<Ended> {
+  const program = join(import.meta.dirname, name);
+  const child = spawn(process.execPath, ["--conditions=capstan-source", program, JSON.stringify(options)], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, NODE_COMPILE_CACHE: cache },
+    timeout: 30_000,
+    killSignal: "SIGTERM", // a test tells it from SIGKILL
+  });
+  let output = "";
+  let complaints = "";
+  child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (complaints += chunk.toString()));
+  await once(child, "close");
+  return { signal: child.signalCode, output, complaints };
+}
