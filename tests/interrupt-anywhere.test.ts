@@ -4,11 +4,13 @@ import {
   INTERRUPT_MARKER,
   isLive,
   jsonSchema,
+  type Model,
   plugin,
   type Runtime,
   sleep,
   type StopReason,
   systemClock,
+  textOf,
   tool,
 } from "@capstan/core";
 import { scriptedModel, type ScriptedTurn } from "@capstan/core/testing";
@@ -68,7 +70,14 @@ const hooks = plugin({
   stop: async (_state, context) => void (await context.step("left", () => 1)),
 });
 
-type Journey = { readonly turns: readonly ScriptedTurn[]; readonly at: number; readonly hooked: boolean; readonly queued: boolean };
+type Journey = {
+  readonly turns: readonly ScriptedTurn[];
+  readonly at: number;
+  readonly hooked: boolean;
+  readonly queued: boolean;
+  /** Interrupted by an input that does not want to wait. */
+  readonly bySend: boolean;
+};
 
 const turn: fc.Arbitrary<ScriptedTurn> = fc.record({
   text: fc.constantFrom("I look.", "Let me see what can be done about it"),
@@ -85,6 +94,7 @@ const journey: fc.Arbitrary<Journey> = fc.record({
   at: fc.integer({ min: 1, max: 60 }),
   hooked: fc.boolean(),
   queued: fc.boolean(),
+  bySend: fc.boolean(),
 });
 
 describe("an interrupt", () => {
@@ -108,7 +118,7 @@ describe("an interrupt", () => {
       { text: "Never reached" },
     ];
     for (let at = 1; ; at++) {
-      const reason = await interrupted({ turns, at, hooked: at % 2 === 0, queued: at % 3 === 0 });
+      const reason = await interrupted({ turns, at, hooked: at % 2 === 0, queued: at % 3 === 0, bySend: at % 5 === 0 });
       if (reason === undefined) {
         expect(at).toBeGreaterThan(40);
         return;
@@ -118,21 +128,34 @@ describe("an interrupt", () => {
 });
 
 /** Interrupts after the event number `at`, counted from `run.started` on: before that there is no run. `undefined` when the run came to rest before it. */
-async function interrupted({ turns, at, hooked, queued }: Journey): Promise<StopReason | undefined> {
-  const model = strict(scriptedModel([...turns, { text: "Next." }, { text: "Next." }]));
+async function interrupted({ turns, at, hooked, queued, bySend }: Journey): Promise<StopReason | undefined> {
+  const model = strict(onlyFor("go", scriptedModel(turns), scriptedModel([{ text: "Next." }])));
   const tools = hooked ? TOOLS.filter(({ name }) => name !== "client") : TOOLS;
   const named = agent({ name: "guide", model, instructions: "Short.", tools, plugins: hooked ? [hooks] : [] });
   const runtime = await memoryRuntime([named]);
   try {
-    return await play(runtime, { at, queued });
+    return await play(runtime, { at, queued, bySend });
   } finally {
     await runtime.close({ graceMs: 0 });
   }
 }
 
+/** Each input is answered from the start of its script. */
+function onlyFor(input: string, own: Model, other: Model): Model {
+  return {
+    ...own,
+    stream(request) {
+      const from = request.messages.findLastIndex(({ role, parts }) => role === "user" && parts[0]?.type === "text");
+      const messages = request.messages.slice(from);
+      const named = textOf(messages[0]?.parts ?? []) === input;
+      return (named ? own : other).stream({ ...request, messages });
+    },
+  };
+}
+
 async function play(
   runtime: Awaited<ReturnType<typeof memoryRuntime>>,
-  { at, queued }: { readonly at: number; readonly queued: boolean },
+  { at, queued, bySend }: Pick<Journey, "at" | "queued" | "bySend">,
 ): Promise<StopReason | undefined> {
   const session = await runtime.session({ agent: "guide", key: "k" });
   const run = await session.send("go");
@@ -150,10 +173,19 @@ async function play(
   }
   rest.stop();
   const from = systemClock.monotonic();
-  await session.interrupt(run.id);
+  if (bySend) {
+    waiting.push(await session.send("instead", { ifBusy: "interrupt" }));
+    await run.result();
+  } else await session.interrupt(run.id);
   expect(systemClock.monotonic() - from).toBeLessThan(1_000);
 
-  for (const next of waiting) expect((await next.result()).reason).toBe("end-turn");
+  const after = [];
+  for (const next of waiting) after.push((await next.result()).reason);
+  if (bySend) expect(after.pop()).toBe("end-turn"); // what interrupts is not itself interrupted
+  const { reason } = await run.result();
+  const cut = [reason, ...after].filter((end) => end === "interrupted");
+  expect(cut.length).toBeLessThanOrEqual(1);
+  if (!bySend) expect(after.every((end) => end === "end-turn")).toBe(true);
   expect((await (await session.send("Still there?")).result()).reason).toBe("end-turn");
   const facts = await factsOf(runtime.store, session.id);
   const ends = facts.flatMap((fact) => (fact.type === "run.finished" && fact.runId === run.id ? [fact.reason] : []));

@@ -29,10 +29,11 @@ export function messageProblems(messages: readonly Message[]): readonly string[]
   return problems;
 }
 
-/** A run that a person interrupted has the marker in its last message of the assistant, and exactly once. */
+/** A run that a person interrupted after its input was heard has the marker at the end of its last message, exactly once. */
 function markerProblems(facts: readonly Fact[], messages: readonly Message[]): readonly string[] {
   return facts.flatMap((fact) => {
     if (fact.type !== "run.finished" || fact.reason !== "interrupted") return [];
+    if (!facts.some((other) => other.type === "message.added" && other.runId === fact.runId)) return [];
     const own = messages.filter(({ id, role }) => role === "assistant" && id.startsWith(fact.runId ?? ""));
     const marked = own.flatMap(({ parts }) =>
       parts.filter((part) => part.type === "text" && part.text.includes(INTERRUPT_MARKER)),

@@ -220,7 +220,10 @@ class Reader implements AsyncIterableIterator<Envelope> {
     // there may be another page, or facts that were stored since
     if (facts.length > 0 || position.seq > this.#at.seq) this.#stale = true;
     const at = isAfter(position, this.#at) ? position : this.#at;
-    const events = this.#stale ? facts : this.#channel.openBlocks(this.#seen, at);
+    const open = this.#stale ? [] : this.#channel.openBlocks(this.#seen, at);
+    const last = open.length - 1;
+    // only the last of them moves the cursor: who leaves before it gets all of them again
+    const events = this.#stale ? facts : open.map((event, index) => (index < last ? { ...event, ...this.#at } : event));
     this.#pageIsLive = !this.#stale;
     this.#page = events.map((event) => this.#channel.wrap(event));
     this.#nextOfPage = 0;
@@ -253,7 +256,6 @@ class Reader implements AsyncIterableIterator<Envelope> {
   #advance(event: Fact | Live): boolean {
     const { seq, eph } = this.#at;
     if (isLive(event)) {
-      if (event.seq === seq && event.eph === 0) return true; // made by #unseen
       if (event.seq < seq || (event.seq === seq && event.eph <= eph)) return false;
       this.#at = { seq, eph: event.eph };
       this.#seen = this.#at;

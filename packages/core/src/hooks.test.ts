@@ -101,7 +101,7 @@ describe("the input hook", () => {
     expect(ofType(log, "input.accepted")[0]?.parts).toEqual([{ type: "text", text: "Go" }]);
   });
 
-  it("SKILL-08 answers without asking the model", async () => {
+  it("answers without asking the model", async () => {
     const help = plugin({
       name: "help",
       input: (message, context, next) =>
@@ -496,7 +496,7 @@ describe("the tool hook", () => {
     await runtime.close();
   });
 
-  it("HOOK-15 a CapstanError of the tool passes through the hooks and ends the run", async () => {
+  it("LOOP-29 a CapstanError of the tool passes through the hooks and ends the run", async () => {
     const fatal = tool({
       name: "look",
       description: "Looks.",
@@ -615,7 +615,7 @@ describe("the on hook", () => {
     expect(called).toBeLessThan(200);
   });
 
-  it("HOOK-10 sees the sessions of its own agent only", async () => {
+  it("sees the sessions of its own agent only", async () => {
     const seen = new Set<string>();
     const watch = plugin({ name: "watch", on: ({ agent: name }) => void seen.add(name) });
     const model = scriptedModel([]);

@@ -154,11 +154,11 @@ describe("the cache prefix", () => {
     const world = new World();
     let rendered = 0;
     const instructions: AgentDefinition["instructions"] = ({ id, key, metadata }) =>
-      `${id} ${key} ${String(metadata["name"])} ${++rendered}`;
+      `${id} ${key} ${JSON.stringify(metadata["name"])} ${++rendered}`;
     await world.say({ instructions });
     await world.say({ instructions });
     expect(rendered).toBe(1);
-    expect(new Set(world.model.requests.map(({ system }) => system))).toEqual(new Set(["ses_1 one Ada 1"]));
+    expect(new Set(world.model.requests.map(({ system }) => system))).toEqual(new Set(['ses_1 one "Ada" 1']));
   });
 
   it("LOOP-21 instructions of one send are for that run only", async () => {

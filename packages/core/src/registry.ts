@@ -49,7 +49,12 @@ export class Registry implements Definitions {
     if (shared !== undefined && shared.#closing === undefined) return shared.#join(options);
     const registry = new Registry(options, clock, ids);
     open.set(options.engine, registry);
-    await registry.#open(options.agents);
+    try {
+      await registry.#open(options.agents);
+    } catch (error) {
+      open.delete(options.engine); // nobody holds it: a later open must not join it
+      throw error;
+    }
     registry.#work();
     return registry;
   }
@@ -131,9 +136,9 @@ export class Registry implements Definitions {
   }
 
   async #join(options: RuntimeOptions): Promise<Registry> {
-    this.#users += 1;
     Object.assign(this.#models, options.models);
     await this.#open(options.agents);
+    this.#users += 1;
     this.#work();
     return this;
   }

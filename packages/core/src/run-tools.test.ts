@@ -381,11 +381,11 @@ describe("the context of a tool", () => {
       name: "noisy",
       description: "Talks.",
       input: nothing,
-      execute: (_input, { progress }) => {
-        progress({ chunk: "one" });
-        progress({ chunk: "err", stream: "stderr" });
-        progress({ chunk: "two" });
-        progress({ progress: 1, total: 2, message: "half" });
+      execute: (_input, context) => {
+        context.progress({ chunk: "one" });
+        context.progress({ chunk: "err", stream: "stderr" });
+        context.progress({ chunk: "two" });
+        context.progress({ progress: 1, total: 2, message: "half" });
       },
     });
     const { guide, runtime } = await open({ tools: [noisy], turns: [calls("noisy")] });

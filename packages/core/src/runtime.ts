@@ -84,13 +84,18 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   return new RuntimeView(registry, { id: "local", door: "library" });
 }
 
+/** One open of a registry that others may share: it is given back once, by whichever view closes first. */
+type Use = { closing: Promise<void> | undefined };
+
 class RuntimeView implements Runtime {
   readonly #registry: Registry;
   readonly #actor: Actor;
+  readonly #use: Use;
 
-  constructor(registry: Registry, actor: Actor) {
+  constructor(registry: Registry, actor: Actor, use: Use = { closing: undefined }) {
     this.#registry = registry;
     this.#actor = actor;
+    this.#use = use;
   }
 
   async send<Output>(
@@ -139,11 +144,12 @@ class RuntimeView implements Runtime {
   }
 
   as(actor: Actor): Runtime {
-    return new RuntimeView(this.#registry, actor);
+    return new RuntimeView(this.#registry, actor, this.#use);
   }
 
   close({ graceMs = CLOSE_GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {
-    return this.#registry.close(graceMs);
+    this.#use.closing ??= this.#registry.close(graceMs);
+    return this.#use.closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -509,8 +509,8 @@ describe("redaction", () => {
       name: "leak",
       description: "Leaks.",
       input: z.object({ with: z.string() }),
-      execute: (_input, { progress }) => {
-        progress({ chunk: `progress ${SECRET}`, message: `message ${SECRET}` });
+      execute: (_input, context) => {
+        context.progress({ chunk: `progress ${SECRET}`, message: `message ${SECRET}` });
         throw new Error(`failed with ${SECRET}`);
       },
     });

@@ -334,6 +334,20 @@ describe("agents", () => {
     await world.close(runtime);
   });
 
+  it("LOOP-17 an open that failed leaves nothing behind on its engine", async () => {
+    const world = new World();
+    const engine = storeEngine(world.store, { clock: world.clock, ids: world.ids });
+    const host = { clock: world.clock, ids: world.ids };
+    const bad = agent({ name: "guide", model: "nobody/knows", instructions: "x" });
+    const good = agent({ name: "guide", model: scriptedModel([{ text: "A" }]), instructions: "x" });
+    await expect(openRuntime({ agents: [bad], engine, host })).rejects.toMatchObject({ code: "model-unknown" });
+    const runtime = await openRuntime({ agents: [good], engine, host });
+    await expect(openRuntime({ agents: [bad], engine, host })).rejects.toMatchObject({ code: "model-unknown" });
+    expect(await soon((await runtime.send("guide", "Go")).text())).toBe("A");
+    await soon(runtime.close());
+    await expect(runtime.send("guide", "Go")).rejects.toMatchObject({ code: "closed" });
+  });
+
   it("LOOP-17 one of two users of a shared engine that closes twice leaves the other alone", async () => {
     const world = new World();
     const engine = storeEngine(world.store, { clock: world.clock, ids: world.ids });
