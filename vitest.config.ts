@@ -15,6 +15,9 @@ const config: ViteUserConfig = {
     pool: "forks",
     // Files share a worker: ten times faster. Tests patch no globals, so a file cannot disturb the next one.
     isolate: false,
+    // Generous: the machine may be busy, and no test waits for time to pass.
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
   },
 };
 

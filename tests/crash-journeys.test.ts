@@ -33,7 +33,12 @@ const opened = (runtime: Runtime) => runtime.session({ agent: "guide", key: "k" 
 describe("crashes at every write of", () => {
   it("LOOP-15 EDGE-05 a queue: each input runs once, in order", async () => {
     await sweep({
-      guide: guideOf([{ calls: [{ name: "echo", input: { n: 1 } }] }, { text: "One." }, { text: "Two." }, { text: "Three." }]),
+      guide: guideOf([
+        { calls: [{ name: "echo", input: { n: 1 } }] },
+        { text: "One." },
+        { text: "Two." },
+        { text: "Three." },
+      ]),
       async journey(runtime) {
         const session = await opened(runtime);
         for (const word of ["a", "b", "c"]) await session.send(word, { idempotencyKey: word });
@@ -70,7 +75,8 @@ describe("crashes at every write of", () => {
         });
         await run.result();
       },
-      compare: (text) => assert.match(text, /^user: go\nassistant: One\.\nend: end-turn after 1 turn\n(user: no\n.*\nend: .*\n)?$/),
+      compare: (text) =>
+        assert.match(text, /^user: go\nassistant: One\.\nend: end-turn after 1 turn\n(user: no\n.*\nend: .*\n)?$/),
     });
   });
 
@@ -150,7 +156,10 @@ describe("crashes at every write of", () => {
       },
     };
     const guide = agent({ name: "guide", model: strict(faulty), instructions: "Short.", tools: [echo] });
-    await sweep({ guide, journey: async (runtime) => (await (await opened(runtime)).send("go", { idempotencyKey: "go" })).result() });
+    await sweep({
+      guide,
+      journey: async (runtime) => (await (await opened(runtime)).send("go", { idempotencyKey: "go" })).result(),
+    });
   });
 
   it("a hook that refuses an input", async () => {

@@ -81,10 +81,13 @@ type Journey = {
 
 const turn: fc.Arbitrary<ScriptedTurn> = fc.record({
   text: fc.constantFrom("I look.", "Let me see what can be done about it"),
-  calls: fc.array(fc.record({ name: fc.constantFrom<Name>(...TOOLS.map(({ name }) => name)), input: fc.constant({}) }), {
-    minLength: 1,
-    maxLength: 3,
-  }),
+  calls: fc.array(
+    fc.record({ name: fc.constantFrom<Name>(...TOOLS.map(({ name }) => name)), input: fc.constant({}) }),
+    {
+      minLength: 1,
+      maxLength: 3,
+    },
+  ),
   deltas: fc.integer({ min: 1, max: 4 }),
 });
 const journey: fc.Arbitrary<Journey> = fc.record({
@@ -112,9 +115,29 @@ describe("an interrupt", () => {
 
   it("LOOP-08 LOOP-09 LOOP-10 EDGE-05 after each event of one run with everything in it", async () => {
     const turns: readonly ScriptedTurn[] = [
-      { reasoning: "First.", text: "I read", calls: [{ name: "quick", input: {} }, { name: "slow", input: {} }] },
-      { text: "I write", calls: [{ name: "sturdy", input: {} }, { name: "flow", input: {} }, { name: "quick", input: {} }] },
-      { text: "I ask", calls: [{ name: "asks", input: {} }, { name: "quick", input: {} }] },
+      {
+        reasoning: "First.",
+        text: "I read",
+        calls: [
+          { name: "quick", input: {} },
+          { name: "slow", input: {} },
+        ],
+      },
+      {
+        text: "I write",
+        calls: [
+          { name: "sturdy", input: {} },
+          { name: "flow", input: {} },
+          { name: "quick", input: {} },
+        ],
+      },
+      {
+        text: "I ask",
+        calls: [
+          { name: "asks", input: {} },
+          { name: "quick", input: {} },
+        ],
+      },
       { text: "Never reached" },
     ];
     for (let at = 1; ; at++) {
@@ -197,7 +220,11 @@ async function play(
     .filter((fact) => fact.type === "message.added" && fact.runId === run.id && fact.message.role === "assistant")
     .flatMap((fact) => (fact.type === "message.added" ? fact.message.parts : []))
     .flatMap((part) => (part.type === "text" && part.text !== INTERRUPT_MARKER ? [part.text] : []));
-  for (const text of shown.values()) expect(said.some((whole) => whole.startsWith(text)), `${text} of ${said.join(" | ")}`).toBe(true);
+  for (const text of shown.values())
+    expect(
+      said.some((whole) => whole.startsWith(text)),
+      `${text} of ${said.join(" | ")}`,
+    ).toBe(true);
   expect(await runtime.store.mail(session.id)).toEqual([]);
   expect((await runtime.store.summary(session.id))?.status).toBe("idle");
   return reached ? ends[0] : undefined;

@@ -19,7 +19,15 @@ describe(`a killed worker, seed ${seed}`, () => {
   }
 
   it("EDGE-01 TEST-04 control: without the intent rule the same harness sees doubled effects", async () => {
-    const client = await killLoop({ folder: temporaryFolder(), durability: "full", kills: 3, seed, lies: true, aimed: 1, tools: ["never", "side"] });
+    const client = await killLoop({
+      folder: temporaryFolder(),
+      durability: "full",
+      kills: 3,
+      seed,
+      lies: true,
+      aimed: 1,
+      tools: ["never", "side"],
+    });
     const verdict = await judge(client).finally(() => client.close());
     const doubled = verdict.problems.filter((problem) => problem.includes("happened 2 times"));
     console.log(`control, seed ${seed}: ${doubled.length} doubled effects`);

@@ -52,8 +52,16 @@ function talker({ words, turns, at = tick }: Talk): Model {
   };
 }
 
-async function sessionOf(talk: Talk): Promise<{ readonly session: Session; readonly close: () => Promise<void>; readonly facts: () => ReturnType<typeof factsOf> }> {
-  const runtime = await memoryRuntime([agent({ name: "guide", model: talker(talk), instructions: "Talk.", tools: [look] })]);
+async function sessionOf(
+  talk: Talk,
+): Promise<{
+  readonly session: Session;
+  readonly close: () => Promise<void>;
+  readonly facts: () => ReturnType<typeof factsOf>;
+}> {
+  const runtime = await memoryRuntime([
+    agent({ name: "guide", model: talker(talk), instructions: "Talk.", tools: [look] }),
+  ]);
   const session = await runtime.session({ agent: "guide", key: "k" });
   return { session, close: () => runtime.close({ graceMs: 0 }), facts: () => factsOf(runtime.store, session.id) };
 }
@@ -78,7 +86,9 @@ describe("readers", () => {
     ended.abort();
     await Promise.all(reading);
     await close();
-    const committed = log.flatMap((fact) => (fact.type === "message.added" && fact.turn !== undefined ? [textOf(fact.message.parts)] : []));
+    const committed = log.flatMap((fact) =>
+      fact.type === "message.added" && fact.turn !== undefined ? [textOf(fact.message.parts)] : [],
+    );
     for (const mine of readings) {
       expect(mine.problems).toEqual([]);
       expect(mine.facts).toEqual(log);
@@ -131,7 +141,11 @@ describe("readers", () => {
 
   it("STREAM-09 the text of a run as it comes is the committed text, also for one who is slow", async () => {
     const words = 2 * LIMITS.subscriberEvents;
-    const { session, close } = await sessionOf({ words, turns: 1, at: (word) => (word % 64 === 0 ? tick() : Promise.resolve()) });
+    const { session, close } = await sessionOf({
+      words,
+      turns: 1,
+      at: (word) => (word % 64 === 0 ? tick() : Promise.resolve()),
+    });
     const run = await session.send("one");
     let shown = "";
     for await (const { text, reset } of run.deltas()) {

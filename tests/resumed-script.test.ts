@@ -35,7 +35,11 @@ const POINTS: readonly (FailPoint | "effect")[] = [
 describe("a script that is killed and run again", () => {
   it("DUR-01 DUR-04 EDGE-01 EDGE-02 SESS-13 G2 with the same keys ends with one run, whatever it was killed at", async () => {
     const folder = temporaryFolder();
-    const turns = [["never", "keyed"], ["asks", "flow"], ["keyed", "side"]] as const;
+    const turns = [
+      ["never", "keyed"],
+      ["asks", "flow"],
+      ["keyed", "side"],
+    ] as const;
     const life = (more: Partial<ScriptOptions>): Promise<Ended> =>
       runProgram("script.ts", { folder, turns, ...more } satisfies ScriptOptions, join(folder, "compiled"));
     await life({ idle: true, folder: temporaryFolder() });
@@ -48,7 +52,14 @@ describe("a script that is killed and run again", () => {
     const last = await life({});
     expect(last).toEqual({ signal: null, output: "job turn 3 done", complaints: "" });
     expect(killedAt.length, JSON.stringify(killedAt)).toBeGreaterThanOrEqual(14);
-    expect(await found(folder)).toEqual({ sessions: 1, problems: [], runs: ["end-turn"], doubled: [], keysPerCall: 1, asks: 4 });
+    expect(await found(folder)).toEqual({
+      sessions: 1,
+      problems: [],
+      runs: ["end-turn"],
+      doubled: [],
+      keysPerCall: 1,
+      asks: 4,
+    });
   }, 60_000);
 });
 
@@ -59,7 +70,10 @@ async function found(folder: string): Promise<object> {
   const facts = await store.read(sessionId, { after: 0, limit: 10_000 });
   await store.close();
   const lines = outside(folder, () => systemClock.now()).lines();
-  const effects = Map.groupBy(lines.filter(({ what }) => what === "effect"), ({ id }) => id);
+  const effects = Map.groupBy(
+    lines.filter(({ what }) => what === "effect"),
+    ({ id }) => id,
+  );
   const doubled = [...effects].filter(([, done]) => done[0]?.key === undefined && done.length > 1);
   const keys = [...effects.values()].map((done) => new Set(done.map((line) => line.key)).size);
   return {

@@ -68,7 +68,9 @@ describe("two processes on one store", () => {
     const handedAt = await client.untilFact(KEY, (facts) => facts.filter(({ type }) => type === "run.resumed")[1]?.at);
     await (await client.session(KEY)).interrupt();
     await client.close();
-    console.log(`take-over: ${resumedAt - upAt} ms after the start of another, ${handedAt - killedAt} ms by one that runs`);
+    console.log(
+      `take-over: ${resumedAt - upAt} ms after the start of another, ${handedAt - killedAt} ms by one that runs`,
+    );
     expect(resumedAt - upAt).toBeLessThan(1_000);
     expect(handedAt - killedAt).toBeLessThan(10_000);
   }, 60_000);
@@ -97,7 +99,10 @@ describe("two processes on one store", () => {
     ]);
     expect(historyProblems(log)).toEqual([]);
     expect([next?.role, calls?.role]).toEqual(["user", "assistant"]);
-    expect(log.flatMap((fact) => (fact.type === "run.finished" ? [fact.reason] : []))).toEqual(["interrupted", "end-turn"]);
+    expect(log.flatMap((fact) => (fact.type === "run.finished" ? [fact.reason] : []))).toEqual([
+      "interrupted",
+      "end-turn",
+    ]);
   }, 60_000);
 
   it("LOOP-13 refuse an input that does not want to wait for a run of the other", async () => {
@@ -112,7 +117,9 @@ describe("two processes on one store", () => {
     });
     await session.interrupt();
     const taken = await session.send(JSON.stringify({ plan: "i2", turns: [] }), { ifBusy: "reject" });
-    await client.untilFact(KEY, (facts) => facts.find((fact) => fact.type === "run.finished" && fact.runId === taken.id));
+    await client.untilFact(KEY, (facts) =>
+      facts.find((fact) => fact.type === "run.finished" && fact.runId === taken.id),
+    );
     await client.close();
   }, 60_000);
 });

@@ -79,7 +79,8 @@ export class Client {
 
   /** One to three turns of one to three calls. */
   plan(): Plan {
-    const calls = (): ToolName[] => Array.from({ length: this.#random.int(1, 3) }, () => this.#random.pick(this.#tools));
+    const calls = (): ToolName[] =>
+      Array.from({ length: this.#random.int(1, 3) }, () => this.#random.pick(this.#tools));
     this.#plans += 1;
     return { plan: `i${this.#plans}`, turns: Array.from({ length: this.#random.int(1, 3) }, calls) };
   }
@@ -149,7 +150,8 @@ export class Client {
   async untilRest(): Promise<void> {
     const from = systemClock.monotonic();
     do {
-      if (systemClock.monotonic() - from > REST_MS) throw new Error(`not at rest: ${JSON.stringify(await this.#runtime.sessions())}`);
+      if (systemClock.monotonic() - from > REST_MS)
+        throw new Error(`not at rest: ${JSON.stringify(await this.#runtime.sessions())}`);
       await this.answerRequests(0);
       await sleep(systemClock, LOOK_MS);
     } while (this.outbox.some(({ acknowledged }) => !acknowledged) || !(await this.atRest()));
@@ -177,7 +179,9 @@ export class Client {
     return this.acknowledged.every(({ runId }) => ended.has(runId));
   }
 
-  async logs(): Promise<readonly { readonly sessionId: string; readonly key: string; readonly facts: readonly Fact[] }[]> {
+  async logs(): Promise<
+    readonly { readonly sessionId: string; readonly key: string; readonly facts: readonly Fact[] }[]
+  > {
     const logs = [];
     for (const { sessionId, key = "" } of await this.#runtime.sessions()) {
       const facts: Fact[] = [];

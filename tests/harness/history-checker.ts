@@ -19,12 +19,16 @@ export function messageProblems(messages: readonly Message[]): readonly string[]
     if (ids.has(message.id)) problems.push(`${where} has the id of another`);
     ids.add(message.id);
     if (message.parts.length === 0) problems.push(`${where} is empty`);
-    if (message.parts.some((part) => part.type === "text" && part.text === "")) problems.push(`${where} has an empty text`);
-    const calls = message.parts.flatMap((part) => (part.type === "tool-call" && part.by !== "provider" ? [part.callId] : []));
+    if (message.parts.some((part) => part.type === "text" && part.text === ""))
+      problems.push(`${where} has an empty text`);
+    const calls = message.parts.flatMap((part) =>
+      part.type === "tool-call" && part.by !== "provider" ? [part.callId] : [],
+    );
     if (message.role !== "assistant" && calls.length > 0) problems.push(`${where} has calls`);
     const next = messages[index + 1]?.parts ?? [];
     const results = next.flatMap((part) => (part.type === "tool-result" ? [part.callId] : []));
-    if (calls.join() !== results.join()) problems.push(`${where} calls [${calls.join()}], answered [${results.join()}]`);
+    if (calls.join() !== results.join())
+      problems.push(`${where} calls [${calls.join()}], answered [${results.join()}]`);
   }
   return problems;
 }
@@ -40,6 +44,8 @@ function markerProblems(facts: readonly Fact[], messages: readonly Message[]): r
     );
     const last = own.at(-1)?.parts.at(-1);
     const atEnd = last?.type === "text" && last.text === INTERRUPT_MARKER;
-    return marked.length === 1 && atEnd ? [] : [`run ${fact.runId} has ${marked.length} interrupt markers, at its end: ${atEnd}`];
+    return marked.length === 1 && atEnd
+      ? []
+      : [`run ${fact.runId} has ${marked.length} interrupt markers, at its end: ${atEnd}`];
   });
 }

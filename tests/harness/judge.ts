@@ -61,7 +61,8 @@ export function logProblems({ sessionId, facts }: Log): readonly string[] {
     if (fact.seq !== index + 1) problems.push(`${sessionId}: fact ${fact.seq} stands at ${index + 1}`);
     if (keys.has(fact.key)) problems.push(`${sessionId}: key ${fact.key} stands twice`);
     keys.add(fact.key);
-    if (fact.type === "run.resumed" && fact.epoch <= epoch) problems.push(`${sessionId}: epoch ${fact.epoch} after ${epoch}`);
+    if (fact.type === "run.resumed" && fact.epoch <= epoch)
+      problems.push(`${sessionId}: epoch ${fact.epoch} after ${epoch}`);
     if (fact.type === "run.resumed") epoch = fact.epoch;
   }
   for (const callId of callsOf(facts)) {
@@ -81,7 +82,9 @@ function inputProblems({ all }: Case, acknowledged: readonly Acknowledged[]): re
   return acknowledged.flatMap(({ plan, inputId, runId }) => {
     const accepted = all.filter((fact) => fact.type === "input.accepted" && planIn(fact) === plan.plan);
     const taken = all.filter((fact) => fact.type === "message.added" && fact.inputId === inputId);
-    const ended = all.filter((fact) => fact.type === "run.finished" && fact.runId === runId && fact.reason === "end-turn");
+    const ended = all.filter(
+      (fact) => fact.type === "run.finished" && fact.runId === runId && fact.reason === "end-turn",
+    );
     if (accepted.length === 1 && taken.length === 1 && ended.length === 1) return [];
     return [`input ${plan.plan}: accepted ${accepted.length}, taken up ${taken.length}, ended ${ended.length} times`];
   });
@@ -94,8 +97,12 @@ function planIn(fact: FactOf<"input.accepted">): string | undefined {
 /** Inputs that one door sent to a session run in the order in which they were acknowledged. */
 function orderProblems({ logs }: Case, acknowledged: readonly Acknowledged[]): readonly string[] {
   return logs.flatMap(({ key, facts }) => {
-    const sent = acknowledged.filter(({ session, by }) => session === key && by === "parent").map(({ inputId }) => inputId);
-    const ran = facts.flatMap((fact) => (fact.type === "message.added" && fact.inputId !== undefined ? [fact.inputId] : []));
+    const sent = acknowledged
+      .filter(({ session, by }) => session === key && by === "parent")
+      .map(({ inputId }) => inputId);
+    const ran = facts.flatMap((fact) =>
+      fact.type === "message.added" && fact.inputId !== undefined ? [fact.inputId] : [],
+    );
     const order = ran.filter((inputId) => sent.includes(inputId));
     return order.join() === sent.join() ? [] : [`session ${key} ran its inputs out of order`];
   });
@@ -114,17 +121,23 @@ function effectProblems({ all, lines }: Case): readonly string[] {
   for (const [id, done] of grouped(lines.filter(({ what }) => what !== "ask"))) {
     const [first] = done;
     const end = ended.get(id);
-    if (first?.what === "effect" && first.key === undefined && done.length > 1) problems.push(`${id} happened ${done.length} times`);
-    if (end === undefined || done.some(({ at }) => at > end.at)) problems.push(`${id} ran after its result, or has none`);
+    if (first?.what === "effect" && first.key === undefined && done.length > 1)
+      problems.push(`${id} happened ${done.length} times`);
+    if (end === undefined || done.some(({ at }) => at > end.at))
+      problems.push(`${id} ran after its result, or has none`);
     if (first?.what === "effect" && end?.ok === false) problems.push(`${id} happened and its result denies it`);
     const used = new Set(done.map(({ key }) => key));
-    if (used.size > 1 || (first?.key !== undefined && keys.has(id) && keys.get(id) !== first.key)) problems.push(`${id} has more than one key`);
+    if (used.size > 1 || (first?.key !== undefined && keys.has(id) && keys.get(id) !== first.key))
+      problems.push(`${id} has more than one key`);
   }
   const done = new Set(lines.map(({ id }) => id));
   for (const { callId, name, status } of finishedCalls(all))
     if (status === "ok" && name !== "flow" && !done.has(callId)) problems.push(`${callId} has a result and never ran`);
-  const perKey = grouped(lines.filter(({ key }) => key !== undefined).map((line) => ({ ...line, id: line.key ?? "", call: line.id })));
-  for (const [key, used] of perKey) if (new Set(used.map(({ call }) => call)).size > 1) problems.push(`key ${key} serves two calls`);
+  const perKey = grouped(
+    lines.filter(({ key }) => key !== undefined).map((line) => ({ ...line, id: line.key ?? "", call: line.id })),
+  );
+  for (const [key, used] of perKey)
+    if (new Set(used.map(({ call }) => call)).size > 1) problems.push(`key ${key} serves two calls`);
   return problems;
 }
 
@@ -155,8 +168,10 @@ function requestProblems({ all }: Case, answered: readonly Answered[]): readonly
     const answers = resolved.filter((fact) => fact.requestId === requestId);
     const told = answered.filter((answer) => answer.requestId === requestId);
     const problems: string[] = [];
-    if (answers.length !== 1 || told.length !== 1) problems.push(`request ${requestId}: ${told.length} answers told, ${answers.length} stored`);
-    if (JSON.stringify(answers[0]?.answer) !== JSON.stringify(told[0]?.answer)) problems.push(`request ${requestId} has another answer than the one told`);
+    if (answers.length !== 1 || told.length !== 1)
+      problems.push(`request ${requestId}: ${told.length} answers told, ${answers.length} stored`);
+    if (JSON.stringify(answers[0]?.answer) !== JSON.stringify(told[0]?.answer))
+      problems.push(`request ${requestId} has another answer than the one told`);
     if (told[0]?.secondAccepted === true) problems.push(`request ${requestId} took a second answer`);
     return problems;
   });
@@ -194,7 +209,9 @@ function intentOf(fact: Fact): string | undefined {
 
 function callsOf(facts: readonly Fact[]): readonly string[] {
   return facts.flatMap((fact) =>
-    fact.type === "message.added" ? fact.message.parts.flatMap((part) => (part.type === "tool-call" ? [part.callId] : [])) : [],
+    fact.type === "message.added"
+      ? fact.message.parts.flatMap((part) => (part.type === "tool-call" ? [part.callId] : []))
+      : [],
   );
 }
 function finishedCalls(facts: readonly Fact[]): readonly FactOf<"tool.finished">[] {

@@ -83,7 +83,10 @@ async function lifeOf(current: WorkerProcess, client: Client, chance: Random): P
 /** It kills itself in the middle of an effect; should there be none to perform, it is killed as the others. */
 async function untilEffect(current: WorkerProcess, client: Client): Promise<void> {
   const late = new AbortController();
-  current.until("up").then(() => handOut(current, client), () => undefined);
+  current.until("up").then(
+    () => handOut(current, client),
+    () => undefined,
+  );
   await Promise.race([current.gone(), sleep(systemClock, 8 * LIFE_MS, late.signal).catch(() => undefined)]);
   late.abort();
 }
@@ -96,7 +99,10 @@ function handOut(current: WorkerProcess, client: Client): void {
   }
 }
 
-function keepBusy(client: Client, signal: AbortSignal): { readonly ended: Promise<void>; readonly failed: Promise<never> } {
+function keepBusy(
+  client: Client,
+  signal: AbortSignal,
+): { readonly ended: Promise<void>; readonly failed: Promise<never> } {
   const look = async (): Promise<void> => {
     while (!signal.aborted) {
       await client.topUp();

@@ -49,7 +49,8 @@ export class Reading {
 
   #takeLive(event: Extract<Event, { readonly eph: number }>): void {
     if (this.#fromStart && event.seq > this.head) this.problems.push(`a live event of ${event.seq} before that fact`);
-    if (event.seq === this.head && event.eph < this.#eph) this.problems.push(`live event ${cursorOf(event)} after ${this.head}.${this.#eph}`);
+    if (event.seq === this.head && event.eph < this.#eph)
+      this.problems.push(`live event ${cursorOf(event)} after ${this.head}.${this.#eph}`);
     if (event.seq === this.head) this.#eph = Math.max(this.#eph, event.eph);
     if (event.type === "block.started") this.#blocks.add(event.blockId);
     if (event.type !== "text.delta") return;

@@ -16,11 +16,20 @@ export type ScriptOptions = {
   readonly idle?: boolean;
 };
 
-const { folder, turns, failAt, diesAfterEffect = false, idle = false } = JSON.parse(process.argv[2] ?? "") as ScriptOptions; // written by the test
+const {
+  folder,
+  turns,
+  failAt,
+  diesAfterEffect = false,
+  idle = false,
+} = JSON.parse(process.argv[2] ?? "") as ScriptOptions; // written by the test
 const world = outside(folder, () => systemClock.now());
 const agent = scene({ outside: world, random: random(1), paceMs: 0, ...(diesAfterEffect && { struck: die }) });
 const store = await sqliteStore({ path: `${folder}/store.db` });
-const engine = storeEngine(failingStore(store, failAt), { clock: systemClock, ids: systemIds(() => systemClock.now()) });
+const engine = storeEngine(failingStore(store, failAt), {
+  clock: systemClock,
+  ids: systemIds(() => systemClock.now()),
+});
 await using runtime = await openRuntime({ agents: [agent], engine, onRequest: answer });
 if (!idle) {
   const run = await runtime.send(agent, planText({ plan: "job", turns }), { key: "job", idempotencyKey: "once" });

@@ -19,7 +19,11 @@ describe("a worker that was frozen", () => {
       const client = await Client.open({ folder, durability: "full", seed: 3, careful: true });
       const model = at === "while the model answers";
       const first = await started({ ...options, paceMs: model ? 300 : 1_200 });
-      const turns = [["never", "keyed"], ["never", "flow"], ["side", "safe"]] as const;
+      const turns = [
+        ["never", "keyed"],
+        ["never", "flow"],
+        ["side", "safe"],
+      ] as const;
       await client.send(KEY, { plan: "i1", turns });
       await client.untilFact(KEY, (facts) =>
         model ? client.world.lines().at(0) : facts.find(({ type }) => type === "tool.started"),
@@ -27,7 +31,9 @@ describe("a worker that was frozen", () => {
       first.freeze();
       const frozenAt = systemClock.now();
       const begun = new Set(
-        (await client.logs()).flatMap(({ facts }) => facts.map((fact) => (fact.type === "tool.started" ? fact.callId : ""))),
+        (await client.logs()).flatMap(({ facts }) =>
+          facts.map((fact) => (fact.type === "tool.started" ? fact.callId : "")),
+        ),
       );
 
       const second = await started({ ...options, seed: 2 });
@@ -49,7 +55,9 @@ describe("a worker that was frozen", () => {
       expect(tookMs).toBeGreaterThanOrEqual(LIMITS.takeoverMs - 2 * LIMITS.beatMs);
       expect(tookMs).toBeLessThan(LIMITS.takeoverMs + 4 * LIMITS.beatMs);
       expect(after.slice(0, before.length)).toEqual(before);
-      expect(late.filter(({ id }) => !begun.has(id) && !begun.has(id.split("/step/")[0]?.slice("call/".length) ?? ""))).toEqual([]);
+      expect(
+        late.filter(({ id }) => !begun.has(id) && !begun.has(id.split("/step/")[0]?.slice("call/".length) ?? "")),
+      ).toEqual([]);
       // a call that was begun before the freeze may happen late: that is what its doubt says
       const honest = verdict.problems.filter((problem) => !late.some(({ id }) => problem.startsWith(`${id} `)));
       expect(honest).toEqual([]);

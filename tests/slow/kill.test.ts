@@ -18,7 +18,14 @@ describe(`a hundred kills, seed ${seed}`, () => {
   }
 
   it("EDGE-01 TEST-04 control: without the intent rule 12 random kills double effects", async () => {
-    const client = await killLoop({ folder: temporaryFolder(), durability: "relaxed", kills: 12, seed, lies: true, tools: ["never", "side"] });
+    const client = await killLoop({
+      folder: temporaryFolder(),
+      durability: "relaxed",
+      kills: 12,
+      seed,
+      lies: true,
+      tools: ["never", "side"],
+    });
     const verdict = await judge(client).finally(() => client.close());
     const doubled = verdict.problems.filter((problem) => problem.includes("happened 2 times"));
     console.log(`control, 12 kills, seed ${seed}: ${doubled.length} doubled effects`);

@@ -1,10 +1,11 @@
 import { DatabaseSync } from "node:sqlite";
 import { spawn } from "node:child_process";
-import { writeFile } from "node:fs/promises";
+import { mkdir, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { anthropicServer } from "@capstan/models/testing";
 import { type Fact, initialState, reduce, type SessionState, statusOf } from "@capstan/core";
-import { COMMAND, type CommandHome, commandHome } from "./command-child.ts";
+import { type ChildEnd, COMMAND, type CommandHome, commandHome } from "./command-child.ts";
 
 async function demoSession(at: CommandHome): Promise<string> {
   const end = await at.run(["demo"]);
@@ -126,5 +127,41 @@ describe.concurrent("capstan doctor", { timeout: 120_000 }, () => {
     const end = await at.run(["doctor"], { env: { CAPSTAN_HOME: join(at.folder, "file", "below") } });
     expect(end.code).toBe(1);
     expect(end.stdout).toMatch(/^PROBLEM +data folder .*\(store-readonly\)$/m);
+  });
+});
+
+describe.concurrent("capstan resume", { timeout: 120_000 }, () => {
+  it("SESS-13 finds an input that no process has taken up yet", async () => {
+    await using at = await commandHome();
+    const gone = join(at.folder, "gone");
+    await mkdir(gone);
+    expect((await at.run(["run", "hi", "--model", "demo", "--cwd", gone, "--key", "k"])).code).toBe(0);
+    await rmdir(gone);
+    const lost = await at.run(["run", "again", "--model", "demo", "--key", "k"]);
+    expect(lost).toMatchObject({ code: 2, stderr: expect.stringMatching(/^capstan: .*\(workspace-missing\)$/m) });
+    expect((await at.run(["resume"])).code).toBe(2);
+    await mkdir(gone);
+    const found = await at.run(["resume"]);
+    expect(found).toMatchObject({ code: 0, stdout: expect.stringContaining("demo model") });
+    expect((await at.run(["resume"])).stderr).toBe("Nothing is unfinished.\n");
+  });
+
+  it("DUR-08 leaves alone what another process is at work on", async () => {
+    await using server = await anthropicServer([
+      {
+        content: [{ type: "text", text: "x" }],
+        delivery: { stall: { afterBytes: 700, until: new Promise(() => undefined) } },
+      },
+    ]);
+    await using at = await commandHome({ ANTHROPIC_API_KEY: "sk-test-0123456789", ANTHROPIC_BASE_URL: server.url });
+    let looked: Promise<ChildEnd> | undefined;
+    const busy = await at.run(["run", "talk", "--output", "stream-json"], {
+      onOutput(shown, child) {
+        if (looked !== undefined || !shown.includes("turn.started")) return;
+        looked = at.run(["resume"]).finally(() => child.kill("SIGINT"));
+      },
+    });
+    expect(busy.code).toBe(130);
+    expect((await looked)?.stderr).toMatch(/^Another process is at work on ses_\w+; it is left alone\.\n$/);
   });
 });

@@ -135,6 +135,13 @@ describe.skipIf(!hasPython)("capstan run at a terminal", { concurrent: true, tim
     expect(await end.file()).toBe("one\n");
   });
 
+  it("PERM-08 leaves the question open when the person has gone, and resume asks it again", async () => {
+    const end = await session([shell("echo two > a.txt"), text("Written.")], [[ASKED, "\u0004"]]);
+    expect(end.code).toBe(5);
+    expect(end.stdout).toMatch(/capstan resume ses_\w+/);
+    expect(await end.file()).toBe("one\n");
+  });
+
   it("LOOP-08 Ctrl-C twice leaves at once", async () => {
     const steps: readonly Step[] = [
       ["… Run trap", "\u0003"],

@@ -89,8 +89,7 @@ describe("agent", () => {
     await runtime.close();
   });
 
-  // open: rules of the runtime are looked at only when a call is judged
-  it.fails("PERM-01 rules of the runtime that name no known tool are refused when it opens", async () => {
+  it("PERM-01 rules of the runtime that name no known tool are refused when it opens", async () => {
     await expect(testRuntime({ agents: [define()], permission: { deny: ["nothing"] } })).rejects.toMatchObject({
       code: "rule-invalid",
     });

@@ -98,9 +98,9 @@ async function buildRequest(hold: Hold, turn: number, model: Model): Promise<Bui
   const { redactor } = hold.definitions; // what a hook adds has not been through the log
   const tail: Part[] = changes.flatMap((change) => change.tail ?? []).map((part) => redactor.json(part));
   const causes = changes.flatMap((change) => change.breaksPrefix ?? []);
-  const system = [stored.system, ...changes.flatMap((change) => redactor.text(change.system ?? "") || [])].join("\n\n");
-  const tools = [...stored.tools, ...changes.flatMap((change) => change.tools ?? [])];
-  const prefix = causes.length === 0 ? stored : await changedPrefix(hold, system, tools, causes.join("; "));
+  const system = changes.flatMap((change) => redactor.text(change.system ?? "") || []);
+  const tools = changes.flatMap((change) => change.tools ?? []);
+  const prefix = causes.length === 0 ? stored : await changedPrefix(hold, { system, tools, cause: causes.join("; ") });
   const shown: readonly Message[] =
     tail.length === 0 ? messages : [...messages, { id: `${state.run?.id}/tail/${turn}`, role: "user", parts: tail }];
   const merged = Object.assign({}, settings, ...changes.map((change) => change.settings ?? {})) as ModelSettings; // later plugins win

@@ -102,11 +102,10 @@ describe("conversation", () => {
     expect(tail.messages).toEqual(whole.messages);
   });
 
-  // open: the fact of a compaction carries no labels, and a later process reads only what comes after it
-  it.fails("EDGE-10 labels are kept through a compaction, also by who reads only from there on", () => {
+  it("EDGE-10 labels are kept through a compaction, also by who reads only from there on", () => {
     const facts = [
       said("u", "user", [words("hi")], ["untrusted"]),
-      { type: "context.compacted", throughSeq: 1, summary: [words("sum")] },
+      { type: "context.compacted", throughSeq: 1, summary: [words("sum")], labels: ["untrusted"] },
     ].map((body, index) => ({ key: `k${index}`, seq: index + 1, at: 0, ...body }) as unknown as Fact);
     const tail = conversation();
     for (const fact of facts.slice(1)) tail.apply(fact);

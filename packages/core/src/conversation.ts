@@ -53,6 +53,7 @@ export function conversation(): Conversation {
   const compact = (fact: FactOf<"context.compacted">): void => {
     const kept = seqs.findIndex((seq) => seq > fact.throughSeq);
     const dropped = kept === -1 ? messages.length : kept;
+    for (const label of fact.labels ?? []) labels.add(label);
     messages.splice(0, dropped, { id: `compaction/${fact.seq}`, role: "user", parts: fact.summary });
     seqs.splice(0, dropped, fact.throughSeq);
   };

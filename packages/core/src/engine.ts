@@ -33,6 +33,8 @@ export type EventsOptions = {
   readonly after?: Cursor;
   readonly children?: boolean;
   readonly signal?: AbortSignal;
+  /** Watching does not keep the process alive. */
+  readonly background?: boolean;
 };
 export type Drive = (journal: Journal) => Promise<"finished" | "parked">;
 export type WorkOptions = { readonly which: "own" | "all"; readonly signal: AbortSignal };

@@ -11,7 +11,6 @@ export const ERROR_CODES = [
   "closed",
   "config-invalid",
   "cursor-invalid",
-  "fact-too-large",
   "file-changed",
   "file-too-large",
   "flow-diverged",

@@ -116,6 +116,7 @@ export type FactBody =
       readonly overrides?: Overrides;
       readonly actor: Actor;
     }
+  /** `runId` of this fact is the run that will not start. */
   | { readonly type: "input.withdrawn"; readonly inputId: string; readonly actor: Actor }
   | {
       readonly type: "run.started";
@@ -139,7 +140,14 @@ export type FactBody =
       readonly error?: Problem;
     }
   /** Rendered system text and tool list, stored as a blob; requests use the stored bytes. */
-  | { readonly type: "prefix.set"; readonly hash: string; readonly blob: string; readonly cause: string }
+  | {
+      readonly type: "prefix.set";
+      readonly hash: string;
+      readonly blob: string;
+      readonly cause: string;
+      /** Hash of what the agent alone says, when a plugin added to it. */
+      readonly base?: string;
+    }
   | {
       readonly type: "turn.started";
       readonly turn: number;
@@ -225,6 +233,8 @@ export type FactBody =
       readonly tokensBefore: number;
       readonly tokensAfter: number;
       readonly summary: readonly Part[];
+      /** Of everything summed up. */
+      readonly labels?: readonly string[];
     }
   /** `plugin/<name>` is a plugin's own state, never shown at doors. */
   | { readonly type: "data"; readonly name: string; readonly id?: string; readonly data: Json };

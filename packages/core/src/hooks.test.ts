@@ -179,8 +179,7 @@ describe("the input hook", () => {
     await runtime.close();
   });
 
-  // open: an answer without a turn settles the whole run, also one that was steered
-  it.fails("LOOP-14 a steer that a hook answers does not end the run that works", async () => {
+  it("LOOP-14 a steer that a hook answers does not end the run that works", async () => {
     const gate = Promise.withResolvers<void>();
     const help = plugin({
       name: "help",
@@ -229,8 +228,7 @@ describe("the prepare hook", () => {
     expect(after.reason).toBe("error");
   });
 
-  // open: `system` of prepare is added to the stored prefix, which holds it already
-  it.fails("EDGE-07 a stated break of the prefix is a fact with its cause, once", async () => {
+  it("EDGE-07 a stated break of the prefix is a fact with its cause, once", async () => {
     const p = plugin({ name: "p", prepare: () => ({ system: "More.", breaksPrefix: "a skill was loaded" }) });
     const { guide, model, runtime } = await open({ plugins: [p], tools: [look()], turns: [calls, { text: "Ok" }] });
     const run = await runtime.send(guide, "Go");

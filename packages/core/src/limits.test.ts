@@ -23,7 +23,6 @@ const COVERED: { readonly [name in keyof typeof LIMITS]: string } = {
   modelRetryMaxMs: "here",
   inlineBytes: "here, session.test.ts: keeps files over 32 KB as blobs",
   blobBytes: "here",
-  factBytes: "open: nothing enforces it",
   inputBytes: "session.test.ts: refuses an input that is too large",
   toolOutputBytes: "here",
   subscriberEvents: "broadcast.test.ts: a slow reader costs a bounded amount",
@@ -33,7 +32,6 @@ const COVERED: { readonly [name in keyof typeof LIMITS]: string } = {
   takeoverMs: "store-engine.test.ts: a holder whose beat stands still",
   pollMs: "@capstan/engines: sqlite-store.test.ts",
   readPage: "broadcast.test.ts: reads a long log page by page",
-  observerEvents: "open: the queue of an observer is bounded by subscriberEvents",
 };
 
 describe("LIMITS", () => {

@@ -23,8 +23,6 @@ export const LIMITS = {
   /** Bytes of a file part that stay in the fact; larger ones become blobs. */
   inlineBytes: 32_768,
   blobBytes: 67_108_864,
-  /** JSON text of one fact. */
-  factBytes: 16_777_216,
   /** Text of one input. */
   inputBytes: 8_388_608,
   /** Text of one tool result that the model sees. */
@@ -43,6 +41,4 @@ export const LIMITS = {
   pollMs: 25,
   /** Facts read from a store in one page. */
   readPage: 512,
-  /** A plugin's `on` queue; older events are dropped. */
-  observerEvents: 1_024,
 } as const;

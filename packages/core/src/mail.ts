@@ -37,10 +37,11 @@ export function readMail(hold: Hold): { readonly busy: () => boolean; readonly e
 }
 
 async function move(hold: Hold, entry: MailboxEntry): Promise<void> {
+  const running = hold.state.run?.id;
   const reply = replyTo(hold.state, entry, hold.definitions.clock.now());
   if (reply.halt !== undefined) hold.requestHalt(reply.halt, { position: entry.position });
   else await hold.append(reply.facts, { consumes: [entry.position], timers: reply.timers ?? [] });
-  if (reply.interrupts === true) hold.requestHalt("interrupted");
+  if (reply.interrupts === true && hold.state.run?.id === running) hold.requestHalt("interrupted");
 }
 
 /** What an entry means for the session as it is now. Pure. Late and foreign entries answer with nothing. */
@@ -73,7 +74,7 @@ function replyToOp(state: SessionState, entry: OpEntry, now: number): Reply {
       return resolve(state, op, actor, now);
     case "interrupt": {
       const meant = state.run !== undefined && (op.runId === undefined || op.runId === state.run.id);
-      return meant ? { facts: [], halt: "interrupted" } : { facts: [] };
+      return meant ? { facts: [], halt: "interrupted" } : { facts: withdrawal(state, op.runId, actor) };
     }
     case "update": {
       const { type: _type, sessionId: _sessionId, ...change } = op;
@@ -88,6 +89,13 @@ function replyToOp(state: SessionState, entry: OpEntry, now: number): Reply {
     default:
       return op satisfies never;
   }
+}
+
+/** An interrupt of a run that waits its turn takes its input back; of any other it changes nothing. */
+function withdrawal(state: SessionState, runId: string | undefined, actor: Actor): readonly NewFact[] {
+  const input = state.queue.find((queued) => queued.runId === runId);
+  if (input === undefined || runId === undefined) return [];
+  return [{ type: "input.withdrawn", key: `input/${input.inputId}/withdrawn`, runId, inputId: input.inputId, actor }];
 }
 
 function acceptInput(state: SessionState, op: OpOf<"send">, actor: Actor, inputId: string, runId: string): Reply {

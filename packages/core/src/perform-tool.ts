@@ -17,7 +17,8 @@ export async function performTool(hold: Hold, tool: Tool, part: ToolCallPart, gr
   if (body.type !== "execute") throw new Error(`${tool.name} has no body to perform`);
   const stop = hold.stop({ halts: tool.interruptible });
   const limit = deadline(hold, tool, stop);
-  const context = await toolContext(hold, part, granted, stop.signal);
+  const progress = progressOf(hold, part.callId);
+  const context = await toolContext(hold, part, granted, stop.signal, progress.show);
   const execution = Promise.resolve().then(() => body.execute(granted.checked as never, context)); // fits the tool's own schema
   try {
     const result = await endedOrIgnored(hold, execution, stop);
@@ -28,6 +29,7 @@ export async function performTool(hold: Hold, tool: Tool, part: ToolCallPart, gr
     if (CapstanError.is(error)) throw error;
     return { status: "error", output: textOutput(messageOf(error), { isError: true }) };
   } finally {
+    progress.end();
     limit.cancel();
     stop.end();
   }
@@ -119,11 +121,11 @@ export async function toolContext(
   part: ToolCallPart,
   granted: Granted,
   signal: AbortSignal,
+  show: Progress["show"] = progressOf(hold, part.callId).show,
 ): Promise<ToolContext> {
   const { state, definitions } = hold;
   const { callId } = part;
   const workspace = state.workspace === undefined ? undefined : await definitions.workspace(state.workspace);
-  const sent = { stdout: 0, stderr: 0 };
   return {
     callId,
     runId: state.run?.id ?? "",
@@ -140,20 +142,35 @@ export async function toolContext(
     },
     session: { id: state.sessionId, metadata: state.metadata, ...(state.key !== undefined && { key: state.key }) },
     actor: state.run?.actor ?? { id: "unknown", door: "unknown" },
-    progress: (update) => showProgress(hold, callId, update, sent),
+    progress: show,
   };
 }
 
-function showProgress(
-  hold: Hold,
-  callId: string,
-  update: ToolProgress,
-  sent: { stdout: number; stderr: number },
-): void {
-  const { stream = "stdout", chunk } = update;
-  const clean = chunk === undefined ? undefined : hold.definitions.redactor.text(chunk);
-  const placed = clean === undefined ? {} : { stream, chunk: clean, offset: sent[stream] };
-  if (clean !== undefined) sent[stream] += clean.length;
-  const said = update.message === undefined ? {} : { message: hold.definitions.redactor.text(update.message) };
-  hold.live([{ type: "tool.progress", callId, ...update, ...placed, ...said }]);
+type Progress = { readonly show: (update: ToolProgress) => void; readonly end: () => void };
+
+/** Progress of one call, shown live: offsets per stream, secrets kept out wherever a chunk was cut. */
+function progressOf(hold: Hold, callId: string): Progress {
+  const { redactor } = hold.definitions;
+  const streams = {
+    stdout: { cleaner: redactor.stream(), sent: 0 },
+    stderr: { cleaner: redactor.stream(), sent: 0 },
+  };
+  const send = (stream: "stdout" | "stderr", chunk: string, rest: ToolProgress): void => {
+    hold.live([{ type: "tool.progress", callId, ...rest, stream, chunk, offset: streams[stream].sent }]);
+    streams[stream].sent += chunk.length;
+  };
+  return {
+    show: ({ stream = "stdout", chunk, ...rest }) => {
+      const said = rest.message === undefined ? rest : { ...rest, message: redactor.text(rest.message) };
+      const clean = chunk === undefined ? "" : streams[stream].cleaner.push(chunk);
+      if (clean !== "") send(stream, clean, said);
+      else if (Object.keys(said).length > 0) hold.live([{ type: "tool.progress", callId, ...said }]);
+    },
+    end: () => {
+      for (const stream of ["stdout", "stderr"] as const) {
+        const left = streams[stream].cleaner.end();
+        if (left !== "") send(stream, left, {});
+      }
+    },
+  };
 }

@@ -18,7 +18,7 @@ export async function currentPrefix(hold: Hold): Promise<readonly NewFact[]> {
   const { state } = hold;
   const runId = state.run?.id ?? "";
   const draft = await renderAgent(hold);
-  if (state.prefix?.hash === draft.hash) return [];
+  if (state.prefix?.base === draft.hash) return [];
   const cause = state.prefix === undefined ? "session started" : await causeOf(hold, draft);
   if (state.prefix !== undefined) {
     hold.notice("warning", "prefix-changed", `The cached prompt prefix is rebuilt: ${cause}`);
@@ -26,19 +26,21 @@ export async function currentPrefix(hold: Hold): Promise<readonly NewFact[]> {
   return [await prefixFact(hold, draft, `${runId}/prefix/${draft.hash}`, cause)];
 }
 
-/** A prefix that a plugin changed for this call on, with its stated cause. */
-export async function changedPrefix(
-  hold: Hold,
-  system: string,
-  tools: readonly ToolSpec[],
-  cause: string,
-): Promise<Prefix> {
-  const prefix = remember(system, tools);
+export type PrefixChange = {
+  readonly system: readonly string[];
+  readonly tools: readonly ToolSpec[];
+  readonly cause: string;
+};
+
+/** What the agent says with what plugins add, for this call on, with their stated cause. */
+export async function changedPrefix(hold: Hold, change: PrefixChange): Promise<Prefix> {
+  const { cause } = change;
+  const base = await renderAgent(hold);
+  const prefix = remember([base.system, ...change.system].join("\n\n"), [...base.tools, ...change.tools]);
   if (hold.state.prefix?.hash !== prefix.hash) {
     hold.notice("info", "prefix-changed", `The cached prompt prefix is rebuilt: ${cause}`);
-    await hold.append([
-      await prefixFact(hold, prefix, `${hold.state.run?.id}/prefix/${hold.state.run?.turns}/${prefix.hash}`, cause),
-    ]);
+    const key = `${hold.state.run?.id}/prefix/${hold.state.run?.turns}/${prefix.hash}`;
+    await hold.append([await prefixFact(hold, prefix, key, cause, base.hash)]);
   }
   return prefix;
 }
@@ -50,9 +52,10 @@ export async function storedPrefix(hold: Hold): Promise<Prefix> {
   return rendered.get(prefix.hash) ?? parse(await hold.journal.blob(prefix.blob));
 }
 
-async function prefixFact(hold: Hold, prefix: Prefix, key: string, cause: string): Promise<NewFact> {
+async function prefixFact(hold: Hold, prefix: Prefix, key: string, cause: string, base?: string): Promise<NewFact> {
   const blob = await hold.journal.putBlob(encode(prefix.system, prefix.tools));
-  return { type: "prefix.set", key, runId: hold.state.run?.id ?? "", hash: prefix.hash, blob, cause };
+  const runId = hold.state.run?.id ?? "";
+  return { type: "prefix.set", key, runId, hash: prefix.hash, blob, cause, ...(base !== undefined && { base }) };
 }
 
 async function renderAgent(hold: Hold): Promise<Prefix> {

@@ -156,6 +156,11 @@ export class Registry implements Definitions {
       checkRules(policyOf({ mode: "ask", rules: [] }, agent.permission, {}), names);
       await this.model(agent);
     }
+    const everywhere = [...this.#agents.values(), ...agents].flatMap((agent) => agent.tools);
+    checkRules(
+      policyOf({ mode: "ask", rules: [] }, {}, this.permission),
+      [...shared, ...everywhere].map(({ name }) => name),
+    );
     for (const agent of agents) this.#agents.set(agent.name, agent);
     for (const plugin of this.#allPlugins()) {
       if (this.#opened.has(plugin)) continue;
@@ -192,7 +197,11 @@ export class Registry implements Definitions {
     if (observers.length === 0) return ended;
     const failed = new Set<Plugin>();
     const watch = async (): Promise<void> => {
-      for await (const envelope of this.engine.events(journal.sessionId, { after: "end", signal: ended.signal })) {
+      for await (const envelope of this.engine.events(journal.sessionId, {
+        after: "end",
+        signal: ended.signal,
+        background: true,
+      })) {
         const own = this.#agents.get(envelope.agent)?.plugins ?? [];
         for (const plugin of observers) {
           if (!own.includes(plugin) && !this.plugins.includes(plugin)) continue; // another agent's

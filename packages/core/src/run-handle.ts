@@ -121,6 +121,7 @@ class RunHandle<Output> implements Run<Output> {
         return { ...end, status: "waiting", requests, messages: said.messages, text: lastText(said.messages) };
       }
     }
+    end = { ...end, reason: end.reason ?? "interrupted" }; // its input was taken back before it began
     const text = lastText(said.messages);
     const output = end.reason === "end-turn" ? await this.#parse(text) : undefined;
     return {

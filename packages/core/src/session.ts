@@ -150,7 +150,7 @@ class SessionHandle<Output> implements Session<Output> {
     const before = await engine.summary(this.id);
     const target = runId ?? before?.runId;
     await this.#submit({ type: "interrupt", sessionId: this.id, ...(target !== undefined && { runId: target }) });
-    if (before?.runId === undefined || before.runId !== target) return;
+    if (before?.runId === undefined || before.runId !== target) return; // not active: taken back, or nothing to wait for
     for await (const { event } of engine.events(this.id, { after: String(before.head) })) {
       if (event.type === "run.finished" && event.runId === target) return;
     }

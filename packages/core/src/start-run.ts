@@ -49,7 +49,7 @@ export async function takeInput(hold: Hold, input: QueuedInput): Promise<void> {
     ]);
     return;
   }
-  if (outcome.type === "answer") {
+  if (outcome.type === "answer" && first) {
     const reply: Message = {
       id: `${input.inputId}/answer`,
       role: "assistant",
@@ -61,11 +61,10 @@ export async function takeInput(hold: Hold, input: QueuedInput): Promise<void> {
     ]);
     return;
   }
-  hold.notice("warning", "refused-input", outcome.reason);
-  if (first) {
-    await finishRun(hold, "refused-input", { code: "input-invalid", message: outcome.reason, retryable: false });
-    return;
-  }
+  // a steer that a hook answers is shown, not said in the middle of the run's conversation
+  const [code, said] = outcome.type === "answer" ? ["input-answered", outcome.text] : ["refused-input", outcome.reason];
+  hold.notice(outcome.type === "answer" ? "info" : "warning", code, said);
+  if (first) return finishRun(hold, "refused-input", { code: "input-invalid", message: said, retryable: false });
   await hold.append([
     { type: "input.withdrawn", key: `input/${input.inputId}/withdrawn`, inputId: input.inputId, actor: input.actor },
   ]);

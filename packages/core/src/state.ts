@@ -98,7 +98,8 @@ export type SessionState = {
   readonly lastRun?: { readonly id: string; readonly reason: StopReason; readonly error?: Problem };
   readonly requests: { readonly [requestId: string]: OpenRequest };
   readonly usage: Usage;
-  readonly prefix?: { readonly hash: string; readonly blob: string };
+  /** `base` is the hash of what the agent alone says. */
+  readonly prefix?: { readonly hash: string; readonly blob: string; readonly base: string };
   /** What the agent's `instructions` function returned. */
   readonly instructions?: string;
   /** Facts up to here are summed up by the newest compaction. */
@@ -159,7 +160,7 @@ function change(state: SessionState, fact: Fact): Change {
     case "run.finished":
       return finishedRun(state, fact);
     case "prefix.set":
-      return { prefix: { hash: fact.hash, blob: fact.blob } };
+      return { prefix: { hash: fact.hash, blob: fact.blob, base: fact.base ?? fact.hash } };
     case "turn.started":
       return inRun(state, (run) => ({
         ...resumed(run, fact.at),

@@ -34,6 +34,9 @@ export function storeEngine(store: Store, options: StoreEngineOptions): Engine {
   return new StoreEngine(store, options);
 }
 
+/** A process that waits for events stays alive although all timers of the engine are in the background. */
+const WATCH_MS = 2 ** 40;
+
 class StoreEngine implements Engine {
   readonly id: string;
   readonly #store: Store;
@@ -84,9 +87,11 @@ class StoreEngine implements Engine {
     this.#watch();
     const end = (): void => reader.end();
     options.signal?.addEventListener("abort", end, { once: true });
+    const letGo = options.background === true ? undefined : this.#clock.after(WATCH_MS, () => undefined);
     try {
       if (options.signal?.aborted !== true) yield* reader;
     } finally {
+      letGo?.();
       reader.end();
       options.signal?.removeEventListener("abort", end);
       if (!channel.watched && !this.#worker.holds(sessionId)) this.#channels.delete(sessionId);

@@ -78,7 +78,8 @@ export type ToolDefinition<Input> = Common<Input> & {
   /** Asked after a crash between intent and result of a `never` call. Reads only. */
   readonly probe?: (input: Input, context: ToolContext) => Promise<Probe> | Probe;
 };
-export type FlowToolDefinition<Input> = Common<Input> & {
+/** A flow has no time limit of its own: it may wait for a person for days. */
+export type FlowToolDefinition<Input> = Omit<Common<Input>, "timeoutMs"> & {
   readonly flow: (input: Input, context: FlowContext) => Promise<ToolResult> | ToolResult;
 };
 

@@ -476,9 +476,7 @@ describe("anthropic's key", () => {
     for (const status of [400, 401, 403, 500]) {
       for (const said of [`bad key ${KEY}`, `"${encodeURIComponent(KEY)}"`, `Authorization: Bearer ${KEY}`]) {
         const error = await refusalOf({ status, body: errorBody("api_error", said) });
-        expect(JSON.stringify([error, error.message, String(error.cause)])).not.toContain(
-          "0123456789-secret",
-        );
+        expect(JSON.stringify([error, error.message, String(error.cause)])).not.toContain("0123456789-secret");
       }
       const error = await refusalOf({ status, body: `<html>${KEY}` });
       expect(error.message).not.toContain(KEY);

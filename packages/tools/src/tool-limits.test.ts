@@ -37,7 +37,6 @@ describe("TOOL_LIMITS", () => {
       TOOL_LIMITS.readCharacters < LIMITS.toolOutputBytes && TOOL_LIMITS.grepCharacters < LIMITS.toolOutputBytes,
     );
     assert.ok(TOOL_LIMITS.shellMaxTimeoutMs <= LIMITS.toolTimeoutMs);
-    assert.ok(TOOL_LIMITS.fileBytes < LIMITS.factBytes);
   });
 
   it("shellTimeoutMs is what a command has that names no time-out", async () => {
