@@ -52,9 +52,7 @@ function talker({ words, turns, at = tick }: Talk): Model {
   };
 }
 
-async function sessionOf(
-  talk: Talk,
-): Promise<{
+async function sessionOf(talk: Talk): Promise<{
   readonly session: Session;
   readonly close: () => Promise<void>;
   readonly facts: () => ReturnType<typeof factsOf>;

@@ -1,9 +1,9 @@
-import { readFile, stat } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { agent, CapstanError, openRuntime, tool } from "./index.ts";
 import { scriptedModel } from "./testing.ts";
-import { commandHome } from "./command-child.ts";
+import { type ChildEnd, commandHome, runChild } from "./command-child.ts";
 
 const anything = {
   "~standard": {
@@ -77,5 +77,30 @@ describe("openRuntime", () => {
     const found = agent({ name: "found", model: "demo", instructions: "None." });
     await using runtime = await openRuntime({ agents: [found], dataFolder: at.home });
     expect(await runtime.sessions()).toEqual([]);
+  });
+});
+
+describe("command", () => {
+  it("gives a command of one's own with its name and agents", { timeout: 120_000 }, async () => {
+    await using at = await commandHome();
+    const here = (file: string): string => JSON.stringify(new URL(file, import.meta.url).href);
+    const main = join(at.folder, "acme.ts");
+    await writeFile(
+      main,
+      `import { agent, config } from ${here("index.ts")};
+import { command } from ${here("command.ts")};
+import { scriptedModel } from ${here("testing.ts")};
+const greet = agent({ name: "greet", model: scriptedModel([{ text: "Hello from acme." }]), instructions: "Greet." });
+await command(config({ agents: [greet] }), { name: "acme" });
+`,
+    );
+    const acme = (...args: readonly string[]): Promise<ChildEnd> =>
+      runChild([process.execPath, "--conditions=capstan-source", main, ...args], { env: at.env, cwd: at.folder });
+    expect(await acme("run", "hi")).toMatchObject({ code: 0, stdout: "Hello from acme.\n" });
+    expect(await acme("run", "hi", "--agent", "other")).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^acme: .*\(agent-unknown\)\n$/),
+    });
+    expect((await acme("--help")).stdout).toMatch(/^Usage: acme /);
   });
 });

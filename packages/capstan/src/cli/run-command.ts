@@ -189,7 +189,7 @@ async function runPrepared(prepared: Prepared): Promise<number> {
 function openSession({ flags, agent, folder, prompt }: Prepared, runtime: Runtime): Promise<Session<unknown>> {
   if (flags.session !== undefined) return runtime.session(flags.session);
   const key = flags.key ?? (flags.idempotencyKey === undefined ? undefined : `run/${flags.idempotencyKey}`);
-  const title = inertLine(redactor(providerSecrets(process.env)).text(prompt), TITLE_LENGTH); // the first fact is not redacted by core
+  const title = inertLine(redactor(providerSecrets(process.env)).text(prompt), TITLE_LENGTH); // before it is cut: half a key is found by nobody
   return runtime.session({ agent: agent.name, workspace: folder, title, ...(key !== undefined && { key }) });
 }
 
