@@ -286,15 +286,13 @@ const bill: Measure = {
 };
 
 const LENGTHS = { small: 100, large: 100_000 } as const;
-/** A round with the short log is quick and warms little up. */
-const WARM_ROUNDS = { small: 40, large: 5 } as const;
 function openCase(size: keyof typeof LENGTHS): Case {
   return ({ url, folder }) =>
     runOrder({
       url,
       subject: "capstan",
       workload: "openSession",
-      settings: { from: join(folder, size), rounds: 5, warm: WARM_ROUNDS[size] },
+      settings: { from: join(folder, size), warmFrom: join(folder, "small"), rounds: 7, warm: 40 },
     });
 }
 const open: Measure = {

@@ -24,23 +24,36 @@ export async function prepareSession(world: World): Promise<Numbers> {
   return { head };
 }
 
-/** Opens it again and again in a runtime of its own: until the state is read, an input is accepted and its run has begun. */
+/**
+ * Opens it again and again in a runtime of its own: until the state is read, an input is accepted and its run has begun.
+ * The code is warmed up on the same session whatever is measured, so that only the length of the log differs.
+ */
 export async function openSession(world: World): Promise<Numbers> {
-  const from = String(world.settings["from"]);
-  await cp(from, world.folder, { recursive: true });
-  const id = await readFile(join(from, "session"), "utf8");
+  const warm = await copyOf(world, "warmFrom");
+  const measured = await copyOf(world, "from");
+  for (let round = 0; round < setting(world, "warm"); round++) await openOnce(world, warm);
   const samples: Numbers[] = [];
-  for (let round = 0; round < setting(world, "rounds") + setting(world, "warm"); round++) {
-    samples.push(await openOnce(world, id));
+  for (let round = 0; round < setting(world, "rounds"); round++) {
+    globalThis.gc?.();
+    samples.push(await openOnce(world, measured));
   }
-  return median(samples.slice(setting(world, "warm")));
+  return median(samples);
 }
 
-async function openOnce({ url, folder }: World, id: string): Promise<Numbers> {
+type Made = { readonly folder: string; readonly sessionId: string };
+
+async function copyOf(world: World, name: string): Promise<Made> {
+  const from = String(world.settings[name]);
+  const folder = join(world.folder, name);
+  await cp(from, folder, { recursive: true });
+  return { folder, sessionId: await readFile(join(from, "session"), "utf8") };
+}
+
+async function openOnce({ url }: World, { folder, sessionId }: Made): Promise<Numbers> {
   const startedAt = performance.now();
   const runtime = await runtimeFor(url, folder, DEFAULTS, { script: "text/2/4096", look: lookAt });
   const opened = performance.now();
-  const session = await runtime.session(id);
+  const session = await runtime.session(sessionId);
   const { head } = await session.state();
   const state = performance.now();
   const run = await session.send(INPUT);

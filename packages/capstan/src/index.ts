@@ -86,6 +86,7 @@ export type {
   FilePart,
   FlowAnswer,
   FlowContext,
+  FlowStep,
   FlowToolDefinition,
   HaltReason,
   HookContext,

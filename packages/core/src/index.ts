@@ -112,6 +112,7 @@ export { builtIn, flowTool, tool } from "./tool.ts";
 export type {
   FlowAnswer,
   FlowContext,
+  FlowStep,
   FlowToolDefinition,
   PermissionWord,
   Probe,

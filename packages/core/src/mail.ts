@@ -45,7 +45,7 @@ async function move(hold: Hold, entry: MailboxEntry): Promise<void> {
 }
 
 /** What an entry means for the session as it is now. Pure. Late and foreign entries answer with nothing. */
-export function replyTo(state: SessionState, entry: MailboxEntry, now: number): Reply {
+function replyTo(state: SessionState, entry: MailboxEntry, now: number): Reply {
   switch (entry.type) {
     case "op":
       return replyToOp(state, entry, now);

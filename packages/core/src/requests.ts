@@ -47,7 +47,7 @@ function isNew(hold: Hold, requestId: string): boolean {
 }
 
 /** Hands open requests to the runtime's `onRequest`, once each in this hold. */
-export function answerHere(hold: Hold): void {
+function answerHere(hold: Hold): void {
   const { onRequest } = hold.definitions;
   if (onRequest === undefined) return;
   for (const request of Object.values(hold.state.requests)) {

@@ -76,7 +76,8 @@ class RunHandle<Output> implements Run<Output> {
       const { event } = envelope;
       if (event.type === "message.added" && event.inputId === this.inputId && event.runId !== undefined)
         this.id = event.runId;
-      if (event.runId === this.id) yield envelope;
+      const whyNot = event.type === "notice" && event.severity === "error" && event.runId === undefined;
+      if (event.runId === this.id || whyNot) yield envelope;
       if (event.type === "run.finished" && event.runId === this.id) return;
       if (event.type === "input.withdrawn" && event.inputId === this.inputId) return;
     }
@@ -199,6 +200,17 @@ const CODE_OF: { readonly [reason in StopReason]?: ErrorCode } = {
   "context-exceeded": "model-context-exceeded",
 };
 
+const WHY: { readonly [reason in StopReason]?: string } = {
+  "max-turns": "The run reached its limit of turns; raise limits.turns or ask for less",
+  "max-tokens": "The model's answer was cut at its output limit; raise settings.maxOutputTokens",
+  budget: "The run used up its budget; raise its limits or ask for less",
+  deadline: "The run took longer than limits.wallMs",
+  interrupted: "The run was interrupted",
+  refusal: "The model refused to answer",
+  "content-filter": "The provider's content filter stopped the answer",
+  "context-exceeded": "The conversation is longer than the model's context; start a new session",
+};
+
 /** Why a run has no final text. */
 export function failure(result: RunResult<unknown>): CapstanError {
   if (result.status === "waiting" && result.error === undefined) {
@@ -213,5 +225,8 @@ export function failure(result: RunResult<unknown>): CapstanError {
     const code = ERROR_CODES.find((known) => known === error.code) ?? "run-failed";
     return new CapstanError(code, error.message, { retryable: error.retryable });
   }
-  return new CapstanError(CODE_OF[reason] ?? "run-failed", `The run ended with ${reason} after ${result.turns} turns`);
+  return new CapstanError(
+    CODE_OF[reason] ?? "run-failed",
+    `${WHY[reason] ?? `The run ended with ${reason}`} (turns: ${result.turns})`,
+  );
 }

@@ -31,7 +31,7 @@ export type ToolContext = {
   readonly session: { readonly id: string; readonly key?: string; readonly metadata: Metadata };
   readonly actor: Actor;
   /** Shown live, never stored. */
-  progress(update: ToolProgress): void;
+  readonly progress: (update: ToolProgress) => void;
 };
 
 /** A string, JSON, a ready `ToolOutput`, or nothing. */
@@ -43,14 +43,20 @@ export type StepContext = { readonly signal: AbortSignal; readonly idempotencyKe
 export type StepPerform<T> = (context: StepContext) => Promise<T> | T;
 export type FlowContext = Omit<ToolContext, "attempt" | "idempotencyKey"> & {
   /** One named effect. A finished step answers from the log after a restart. `rerun` defaults to `never`. */
-  step<T extends Json | void>(name: string, perform: StepPerform<T>): Promise<T>;
-  step<T extends Json | void>(name: string, options: { readonly rerun: Rerun }, perform: StepPerform<T>): Promise<T>;
+  readonly step: FlowStep;
   /** Asks a person for permission to go on. */
-  ask(name: string, request: { readonly title: string; readonly detail?: string }): Promise<FlowAnswer>;
+  readonly ask: (name: string, request: { readonly title: string; readonly detail?: string }) => Promise<FlowAnswer>;
   /** Asks a person 1 to 4 questions. */
-  question(name: string, questions: readonly QuestionItem[]): Promise<Extract<Answer, { type: "question" }>>;
+  readonly question: (
+    name: string,
+    questions: readonly QuestionItem[],
+  ) => Promise<Extract<Answer, { type: "question" }>>;
   /** Waits without holding a process; survives restarts. */
-  sleep(name: string, ms: number): Promise<void>;
+  readonly sleep: (name: string, ms: number) => Promise<void>;
+};
+export type FlowStep = {
+  <T extends Json | void>(name: string, perform: StepPerform<T>): Promise<T>;
+  <T extends Json | void>(name: string, options: { readonly rerun: Rerun }, perform: StepPerform<T>): Promise<T>;
 };
 export type FlowAnswer = { readonly allow: boolean; readonly reason?: string };
 

@@ -153,7 +153,7 @@ export class Worker {
       const held = this.#held.get(sessionId);
       if (held !== undefined) held.journal.mailArrived();
       else if (!this.#wants(sessionId)) continue;
-      else if (owner === undefined) await this.#take(session);
+      else if (owner === undefined || owner === this.#owner) await this.#take(session); // own: its release failed
       else foreign.push(session);
     }
     if (foreign.length > 0) await this.#takeOver(foreign);
