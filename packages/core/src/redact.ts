@@ -35,7 +35,8 @@ export function redactor(secrets: readonly string[]): Redactor {
     if (forms.size > 0) matcher = matcherOf([...forms]);
   };
   for (const secret of secrets) add(secret);
-  const text = (value: string): string => (matcher === undefined ? value : value.replace(matcher.pattern, REDACTED));
+  const text = (value: string): string =>
+    matcher === undefined || value.length < matcher.shortest ? value : value.replace(matcher.pattern, REDACTED);
   return {
     get active() {
       return matcher !== undefined;
@@ -54,6 +55,8 @@ type Matcher = {
   readonly forms: readonly string[];
   readonly firsts: ReadonlySet<string>;
   readonly longest: number;
+  /** A text below this length holds no secret: most texts of a log are names and ids. */
+  readonly shortest: number;
 };
 
 function matcherOf(unsorted: readonly string[]): Matcher {
@@ -63,6 +66,7 @@ function matcherOf(unsorted: readonly string[]): Matcher {
     forms,
     firsts: new Set(forms.map((form) => form.charAt(0))),
     longest: forms[0]?.length ?? 0,
+    shortest: forms.at(-1)?.length ?? 0,
   };
 }
 
@@ -111,17 +115,23 @@ function holdFrom(buffer: string, from: number, { forms, firsts, longest }: Matc
   return buffer.length;
 }
 
+/** Copies only what changes: almost nothing ever does. */
 function redactJson(value: Json, text: (value: string) => string): Json {
   if (typeof value === "string") return text(value);
   if (value === null || typeof value !== "object") return value;
   if (isArray(value)) {
-    const items = value.map((item) => redactJson(item, text));
-    return items.every((item, at) => item === value[at]) ? value : items;
+    const changed = value.findIndex((item) => redactJson(item, text) !== item);
+    return changed === -1 ? value : value.map((item) => redactJson(item, text));
   }
-  const entries = Object.entries(value);
-  const redacted = entries.map(([name, member]): [string, Json] => [text(name), redactJson(member, text)]);
-  const same = redacted.every(([name, member], at) => name === entries[at]?.[0] && member === entries[at]?.[1]);
-  return same ? value : Object.fromEntries(redacted);
+  for (const name of Object.keys(value)) {
+    const member = value[name] as Json; // one of its own keys; `undefined` passes through
+    if (text(name) !== name || redactJson(member, text) !== member) return redactObject(value, text);
+  }
+  return value;
+}
+
+function redactObject(value: { readonly [key: string]: Json }, text: (value: string) => string): Json {
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [text(name), redactJson(member, text)]));
 }
 
 /** Every text that gives the secret away: itself, without blanks around it, its lines, inside JSON, URLs and base64. */
