@@ -119,19 +119,33 @@ function holdFrom(buffer: string, from: number, { forms, firsts, longest }: Matc
 function redactJson(value: Json, text: (value: string) => string): Json {
   if (typeof value === "string") return text(value);
   if (value === null || typeof value !== "object") return value;
-  if (isArray(value)) {
-    const changed = value.findIndex((item) => redactJson(item, text) !== item);
-    return changed === -1 ? value : value.map((item) => redactJson(item, text));
-  }
-  for (const name of Object.keys(value)) {
-    const member = value[name] as Json; // one of its own keys; `undefined` passes through
-    if (text(name) !== name || redactJson(member, text) !== member) return redactObject(value, text);
-  }
-  return value;
+  return isArray(value) ? redactItems(value, text) : redactMembers(value, text);
 }
 
-function redactObject(value: { readonly [key: string]: Json }, text: (value: string) => string): Json {
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [text(name), redactJson(member, text)]));
+function redactItems(items: readonly Json[], text: (value: string) => string): Json {
+  let copy: Json[] | undefined;
+  for (const [at, item] of items.entries()) {
+    const clean = redactJson(item, text);
+    if (copy !== undefined) copy.push(clean);
+    else if (clean !== item) copy = [...items.slice(0, at), clean];
+  }
+  return copy ?? items;
+}
+
+function redactMembers(value: { readonly [key: string]: Json }, text: (value: string) => string): Json {
+  const names = Object.keys(value);
+  let copy: [string, Json][] | undefined;
+  for (let at = 0; at < names.length; at++) {
+    const name = names[at] as string; // within bounds
+    const member = value[name] as Json; // one of its own
+    const [cleanName, clean] = [text(name), redactJson(member, text)];
+    if (copy !== undefined) copy.push([cleanName, clean]);
+    else if (clean !== member || cleanName !== name) {
+      copy = names.slice(0, at).map((before) => [before, value[before] as Json]); // its own too
+      copy.push([cleanName, clean]);
+    }
+  }
+  return copy === undefined ? value : Object.fromEntries(copy);
 }
 
 /** Every text that gives the secret away: itself, without blanks around it, its lines, inside JSON, URLs and base64. */
