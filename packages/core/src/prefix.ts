@@ -23,7 +23,7 @@ export async function currentPrefix(hold: Hold): Promise<readonly NewFact[]> {
   if (state.prefix !== undefined) {
     hold.notice("warning", "prefix-changed", `The cached prompt prefix is rebuilt: ${cause}`);
   }
-  return [await prefixFact(hold, draft, `${runId}/prefix/${draft.hash}`, cause)];
+  return [prefixFact(hold, draft, `${runId}/prefix/${draft.hash}`, cause)];
 }
 
 export type PrefixChange = {
@@ -40,7 +40,7 @@ export async function changedPrefix(hold: Hold, change: PrefixChange): Promise<P
   if (hold.state.prefix?.hash !== prefix.hash) {
     hold.notice("info", "prefix-changed", `The cached prompt prefix is rebuilt: ${cause}`);
     const key = `${hold.state.run?.id}/prefix/${hold.state.run?.turns}/${prefix.hash}`;
-    await hold.append([await prefixFact(hold, prefix, key, cause, base.hash)]);
+    await hold.append([prefixFact(hold, prefix, key, cause, base.hash)]);
   }
   return prefix;
 }
@@ -52,10 +52,12 @@ export async function storedPrefix(hold: Hold): Promise<Prefix> {
   return rendered.get(prefix.hash) ?? parse(await hold.journal.blob(prefix.blob));
 }
 
-async function prefixFact(hold: Hold, prefix: Prefix, key: string, cause: string, base?: string): Promise<NewFact> {
-  const blob = await hold.journal.putBlob(encode(prefix.system, prefix.tools));
+function prefixFact(hold: Hold, prefix: Prefix, key: string, cause: string, base?: string): NewFact {
+  // in the same transaction as the fact that names it: both are written in the order of these calls
+  hold.background(hold.journal.putBlob(encode(prefix.system, prefix.tools)));
   const runId = hold.state.run?.id ?? "";
-  return { type: "prefix.set", key, runId, hash: prefix.hash, blob, cause, ...(base !== undefined && { base }) };
+  const { hash } = prefix;
+  return { type: "prefix.set", key, runId, hash, blob: hash, cause, ...(base !== undefined && { base }) };
 }
 
 async function renderAgent(hold: Hold): Promise<Prefix> {

@@ -10,11 +10,12 @@ import { type Ids, systemIds } from "./ids.ts";
 import type { Json } from "./json.ts";
 import type { Message, Part } from "./message.ts";
 import type { Model } from "./model.ts";
+import type { Op } from "./op.ts";
 import type { Plugin } from "./plugin.ts";
 import { Registry } from "./registry.ts";
 import type { Actor, OpenRequest } from "./request.ts";
 import type { Run } from "./run-handle.ts";
-import { type SendOptions, type Session, sessionHandle, type SessionSource } from "./session.ts";
+import { type SendOptions, type Session, sessionHandle, type SessionSource, toParts } from "./session.ts";
 import type { SessionFilter, SessionSummary } from "./store.ts";
 import type { WorkspaceFactory } from "./workspace.ts";
 
@@ -104,9 +105,10 @@ class RuntimeView implements Runtime {
     options: SendOptions & Omit<OpenSession<Output>, "agent"> = {},
   ): Promise<Run<Output>> {
     const { key, workspace, title, metadata, messages, ...sending } = options;
+    const parts = toParts(input); // a wrong input leaves no session behind
     // an idempotency key without a session key names the session too: the same call gives the same run
     const named = key ?? (sending.idempotencyKey === undefined ? undefined : `send/${sending.idempotencyKey}`);
-    const session = await this.session<Output>({
+    const opening: OpenSession<Output> = {
       agent,
       ...(named !== undefined && { key: named }),
       ...(workspace !== undefined && { workspace }),
@@ -114,13 +116,20 @@ class RuntimeView implements Runtime {
       ...(metadata !== undefined && { metadata }),
       ...(messages !== undefined && { messages }),
       ...(sending.mode !== undefined && { mode: sending.mode }),
+    };
+    if (named !== undefined) return (await this.session<Output>(opening)).send(parts, sending);
+    const { id, opened } = await this.#open(opening);
+    const session = sessionHandle<Output>(this.#source(), {
+      id,
+      agent: typeof agent === "string" ? agent : agent.name,
     });
-    return session.send(input, sending);
+    const [run] = await Promise.all([session.send(parts, sending), opened]); // one commit for both
+    return run;
   }
 
   async session<Output>(idOrOptions: string | OpenSession<Output>): Promise<Session<Output>> {
     const { engine } = this.#registry;
-    const id = typeof idOrOptions === "string" ? idOrOptions : await this.#open(idOrOptions);
+    const id = typeof idOrOptions === "string" ? idOrOptions : await (await this.#open(idOrOptions)).opened;
     const summary = await engine.summary(id);
     if (summary === undefined || (this.#actor.tenant !== undefined && summary.tenant !== this.#actor.tenant)) {
       throw new CapstanError("session-not-found", `There is no session ${JSON.stringify(id)}`);
@@ -156,25 +165,27 @@ class RuntimeView implements Runtime {
     return this.close();
   }
 
-  async #open<Output>(options: OpenSession<Output>): Promise<string> {
+  /** `opened` gives the id of the session that is there afterwards: another one when `key` names it. */
+  async #open<Output>(
+    options: OpenSession<Output>,
+  ): Promise<{ readonly id: string; readonly opened: Promise<string> }> {
     const { engine, ids, permission, redactor } = this.#registry;
     const { agent: named, workspace, mode, ...rest } = options;
     const agent = this.#registry.agent(typeof named === "string" ? named : named.name);
     const place = typeof workspace === "string" ? { kind: "local", root: workspace } : workspace;
     // a missing folder is said now, and what is stored is its real path
     const root = place === undefined ? undefined : (await this.#registry.workspace(place)).root;
-    const { sessionId } = await engine.submit(
-      {
-        type: "open",
-        sessionId: ids.next("ses"),
-        agent: agent.name,
-        ...(redactor.json(rest as unknown as Json) as typeof rest), // plain data
-        mode: mode ?? permission.mode ?? agent.permission.mode ?? "ask",
-        ...(place !== undefined && root !== undefined && { workspace: { kind: place.kind, root } }),
-      },
-      { idempotencyKey: ids.random(), actor: this.#actor },
-    );
-    return sessionId;
+    const id = ids.next("ses");
+    const op: Op = {
+      type: "open",
+      sessionId: id,
+      agent: agent.name,
+      ...(redactor.json(rest as unknown as Json) as typeof rest), // plain data
+      mode: mode ?? permission.mode ?? agent.permission.mode ?? "ask",
+      ...(place !== undefined && root !== undefined && { workspace: { kind: place.kind, root } }),
+    };
+    const opened = engine.submit(op, { idempotencyKey: ids.random(), actor: this.#actor });
+    return { id, opened: opened.then(({ sessionId }) => sessionId) };
   }
 
   #source(): SessionSource {

@@ -231,7 +231,8 @@ class SessionHandle<Output> implements Session<Output> {
   }
 }
 
-function toParts(input: string | readonly Part[]): readonly Part[] {
+/** Throws `input-invalid` and `input-too-large`. */
+export function toParts(input: string | readonly Part[]): readonly Part[] {
   const parts = typeof input === "string" ? [text(input)] : input;
   const size = parts.reduce((sum, part) => sum + (part.type === "text" ? Buffer.byteLength(part.text) : 0), 0);
   if (size > LIMITS.inputBytes) {

@@ -44,6 +44,8 @@ class StoreEngine implements Engine {
   readonly #ids: Ids;
   readonly #worker: Worker;
   readonly #channels = new Map<string, Channel>();
+  /** Sessions whose creation is under way. */
+  readonly #fresh = new Map<string, { readonly head: number; readonly agent: string }>();
   #unwatch: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
@@ -197,13 +199,16 @@ class StoreEngine implements Engine {
       at,
       message,
     }));
-    const { sessionId, created: fresh } = await this.#store.create({
+    const creating = this.#store.create({
       sessionId: op.sessionId,
       ...(sessionKey !== undefined && { key: sessionKey }),
       ...(actor.tenant !== undefined && { tenant: actor.tenant }),
       facts: [created, ...imported],
       summary: { ...firstSummary(created), head: 1 + imported.length },
     });
+    // without a key nobody else can have it: its first input may be sent in the same breath, and shares the commit
+    if (sessionKey === undefined) this.#fresh.set(op.sessionId, { head: 1 + imported.length, agent: op.agent });
+    const { sessionId, created: fresh } = await creating.finally(() => this.#fresh.delete(op.sessionId));
     if (fresh) this.#worker.own(sessionId);
     else this.#worker.adopt(sessionId);
     return { sessionId };
@@ -264,7 +269,7 @@ class StoreEngine implements Engine {
     { idempotencyKey, actor }: { readonly idempotencyKey: string; readonly actor: Actor },
   ): Promise<Accepted> {
     const { sessionId } = op;
-    const { head, agent } = await this.#known(sessionId);
+    const { head, agent } = this.#fresh.get(sessionId) ?? (await this.#known(sessionId));
     const accepted: Accepted =
       op.type === "send"
         ? { sessionId, inputId: this.#ids.next("in"), runId: this.#ids.next("run"), after: head }

@@ -6,6 +6,7 @@ import { CapstanError } from "./errors.ts";
 import type { Fact, FactBody, Live, LiveBody, NewFact } from "./event.ts";
 import type { AppendOptions, Appended, Journal } from "./journal.ts";
 import { type Json, sha256 } from "./json.ts";
+import { LIMITS } from "./limits.ts";
 import type { MailboxEntry } from "./op.ts";
 import type { Append, SessionSummary, Snapshot, Store } from "./store.ts";
 import { loadBlob, readAll } from "./store-read.ts";
@@ -17,6 +18,8 @@ export type HoldOf = {
   readonly head: number;
   readonly attemptId: string;
   readonly summary: SessionSummary | undefined;
+  /** Unread when the hold began. */
+  readonly mail: readonly MailboxEntry[];
   readonly channel: Channel;
   /** "tick": what nobody waits for is written at the end of the tick, together. "each": every append is a write. */
   readonly commit: "tick" | "each";
@@ -54,12 +57,14 @@ export class StoreJournal implements Journal {
   #next: Ride | undefined;
   #last: Promise<void> = Promise.resolve();
   #eph = 0;
+  /** Of the last live event that readers got since the last published fact. */
+  #shownEph = 0;
   /** Live events whose facts are not stored yet. */
   #waiting: Live[] = [];
   #summary: SessionSummary | undefined;
   #mail: MailboxEntry[] = [];
   #lastPosition = 0;
-  #mailMayWait = true;
+  #mailMayWait = false;
   #arrived: (() => void) | undefined;
 
   constructor(store: Store, clock: Clock, hold: HoldOf) {
@@ -74,6 +79,7 @@ export class StoreJournal implements Journal {
     this.#head = hold.head;
     this.#published = hold.head;
     this.#summary = hold.summary;
+    this.#mail = [...hold.mail];
   }
 
   get signal(): AbortSignal {
@@ -92,6 +98,7 @@ export class StoreJournal implements Journal {
   }
 
   snapshot(): Promise<Snapshot | undefined> {
+    if (this.#head < LIMITS.snapshotFacts) return Promise.resolve(undefined); // none was made yet
     return this.#store.snapshot(this.sessionId);
   }
 
@@ -222,10 +229,13 @@ export class StoreJournal implements Journal {
   lastWords(events: readonly LiveBody[], runId: string | undefined = this.#summary?.runId): void {
     const at = this.#clock.now();
     const named = runId === undefined ? {} : { runId };
+    // facts that a lost hold had numbered are not in the log: nothing may stand behind them
+    if (this.signal.aborted && this.#head !== this.#published)
+      [this.#head, this.#eph] = [this.#published, this.#shownEph];
     const seq = this.#head;
     const shown = events.map((event): Live => ({ ...event, seq, eph: ++this.#eph, at, ...named }));
     // what is shown must not stand before the facts it follows: it waits until they are stored
-    if (seq === this.#published || this.signal.aborted) this.#channel.publishLive(shown);
+    if (seq === this.#published) this.#show(shown);
     else this.#waiting.push(...shown);
   }
 
@@ -254,12 +264,18 @@ export class StoreJournal implements Journal {
     for (const fact of facts) {
       this.#channel.publishFact(fact);
       this.#published = fact.seq;
+      this.#shownEph = 0;
       if (this.#waiting.length > 0) this.#publishWaiting();
     }
   }
 
   #publishWaiting(): void {
     const behind = this.#waiting.findIndex((event) => event.seq > this.#published);
-    this.#channel.publishLive(this.#waiting.splice(0, behind === -1 ? this.#waiting.length : behind));
+    this.#show(this.#waiting.splice(0, behind === -1 ? this.#waiting.length : behind));
+  }
+
+  #show(events: readonly Live[]): void {
+    this.#shownEph = events.at(-1)?.eph ?? this.#shownEph;
+    this.#channel.publishLive(events);
   }
 }

@@ -36,6 +36,7 @@ export class Worker {
   #cancelTimer: () => void = () => undefined;
   #nextLook = Number.POSITIVE_INFINITY;
   #cancelBeat: () => void = () => undefined;
+  #beating = false;
   #scanning: Promise<void> | undefined;
   #scanAgain = false;
   #closed = false;
@@ -73,8 +74,12 @@ export class Worker {
     if (held !== undefined) held.journal.mailArrived();
     else if (this.#wants(sessionId)) {
       // the short way: no look at every other session, unless somebody else has this one
+      const underWay = this.#taking.has(sessionId); // it may have looked for mail before this came
       this.#take({ sessionId, agent }).then(
-        (taken) => (taken ? undefined : this.#scan()),
+        (taken) => {
+          if (!taken) this.#scan();
+          else if (underWay) this.#held.get(sessionId)?.journal.mailArrived();
+        },
         () => this.#scan(),
       );
     }
@@ -220,19 +225,25 @@ export class Worker {
     const job = this.#job;
     if (job === undefined) return false;
     await (this.#registered ??= this.#register());
-    const claim = await this.#store.claim(sessionId, this.#owner, replacing);
+    const [claim, summary, mail] = await Promise.all([
+      this.#store.claim(sessionId, this.#owner, replacing),
+      this.#store.summary(sessionId),
+      this.#store.mail(sessionId),
+    ]);
     if (claim === undefined) return false;
     const journal = new StoreJournal(this.#store, this.#clock, {
       sessionId,
       ...claim,
       attemptId: this.#ids.random(),
-      summary: await this.#store.summary(sessionId),
+      summary,
+      mail,
       channel: this.#options.channelOf(sessionId, agent),
       commit: this.#options.commit,
       timerSet: (at) => this.#timerSet(at),
     });
     const driving = this.#drive(job.drive, journal);
     this.#held.set(sessionId, { journal, driving });
+    this.#beat();
     if (this.#closed) journal.lose(new CapstanError("closed", "The engine was closed"));
     else if (this.#job !== job) journal.drain();
     return true;
@@ -268,18 +279,20 @@ export class Worker {
     journal.lastWords([{ type: "notice", severity: "error", code: problem.code, title: problem.message }]);
   }
 
-  async #register(): Promise<void> {
-    await this.#store.register(this.#owner);
-    const beat = (): void => {
-      this.#cancelBeat = this.#clock.after(
-        LIMITS.beatMs,
-        () => {
-          if (this.#held.size > 0) this.#store.beat(this.#owner).catch(() => undefined); // a missed beat costs at most the hold
-          beat();
-        },
-        { background: true },
-      );
+  #register(): Promise<void> {
+    return this.#store.register(this.#owner);
+  }
+
+  /** Shows a sign of life for as long as something is held. */
+  #beat(): void {
+    if (this.#beating || this.#closed) return;
+    this.#beating = true;
+    const fire = (): void => {
+      this.#beating = false;
+      if (this.#held.size === 0) return;
+      this.#store.beat(this.#owner).catch(() => undefined); // a missed beat costs at most the hold
+      this.#beat();
     };
-    beat();
+    this.#cancelBeat = this.#clock.after(LIMITS.beatMs, fire, { background: true });
   }
 }

@@ -2,6 +2,7 @@
 
 import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { urlToHttpOptions } from "node:url";
 import { CapstanError } from "@capstan/core";
 import { responseChunks } from "./response-chunks.ts";
 
@@ -71,12 +72,13 @@ function agents(keepAlive: boolean): Agents {
 }
 
 function send(request: TransportRequest, body: string, fresh: boolean): Promise<TransportResponse> {
-  const url = new URL(request.url);
+  const { url, address } = parsed(request.url);
   const secure = url.protocol === "https:";
   const { http, https } = fresh ? agents(false) : (shared ??= agents(true));
   const idleTimeoutMs = request.idleTimeoutMs ?? IDLE_TIMEOUT_MS;
   const { promise, resolve, reject } = Promise.withResolvers<TransportResponse>();
-  const outgoing = (secure ? httpsRequest : httpRequest)(url, {
+  const outgoing = (secure ? httpsRequest : httpRequest)({
+    ...address,
     method: "POST",
     headers: { ...request.headers, "content-length": String(Buffer.byteLength(body)) },
     agent: secure ? https : http,
@@ -108,6 +110,21 @@ function send(request: TransportRequest, body: string, fresh: boolean): Promise<
   });
   outgoing.end(body); // as a string, so that head and body leave in one write
   return promise;
+}
+
+type Parsed = { readonly url: URL; readonly address: object };
+/** A process speaks to few endpoints, each many times. */
+const endpoints = new Map<string, Parsed>();
+const MAX_ENDPOINTS = 64;
+
+function parsed(text: string): Parsed {
+  const known = endpoints.get(text);
+  if (known !== undefined) return known;
+  const url = new URL(text);
+  if (endpoints.size >= MAX_ENDPOINTS) endpoints.clear();
+  const fresh = { url, address: urlToHttpOptions(url) };
+  endpoints.set(text, fresh);
+  return fresh;
 }
 
 function isStale(outgoing: ClientRequest, error: NodeJS.ErrnoException): boolean {

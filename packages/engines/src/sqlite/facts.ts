@@ -2,13 +2,12 @@
 
 import { crc32 } from "node:zlib";
 import { CapstanError, LIMITS, namedBlobs, type Fact, type ReadFacts } from "@capstan/core";
-import { sqliteCode, SQLITE, type Database } from "./database.ts";
+import { sqliteCode, SQLITE, type Database, type SqlValue } from "./database.ts";
 import { damaged } from "./session-row.ts";
-import { fromText, toText } from "./text.ts";
+import { toText } from "./text.ts";
 
 /** Room for the facts of one session in the key of the table: 67 million, for 134 million sessions. */
 const FACTS_PER_SESSION = 2 ** 26;
-const INSERT = "INSERT INTO facts (id, session, key, type, checksum, body) VALUES (?, ?, ?, ?, ?, ?)";
 const SELECT = "SELECT id, key, type, checksum, body FROM facts WHERE id > ? AND id <= ? ORDER BY id";
 
 type FactRow = {
@@ -21,21 +20,35 @@ type FactRow = {
 
 /** Throws `lost-ownership` unless the facts follow `head`, `store-conflict` for a key that the session has. */
 export function addFacts(db: Database, sessionId: string, session: number, head: number, facts: readonly Fact[]): void {
-  let seq = head;
-  for (const fact of facts) {
-    seq += 1;
-    if (fact.seq !== seq) {
-      throw new CapstanError("lost-ownership", `Session ${sessionId} goes on at fact ${seq}, not at ${fact.seq}`);
-    }
-    const key = toText(fact.key);
-    const body = JSON.stringify(fact);
+  for (let from = 0; from < facts.length; from += ROWS) {
+    const rows = facts.slice(from, from + ROWS);
+    const values = rows.flatMap((fact, index) => rowOf(db, sessionId, session, head + from + index + 1, fact));
     try {
-      db.run(INSERT, rowId(session, seq), session, key, fact.type, checksumOf(seq, key, fact.type, body), body);
+      db.run(INSERTS[rows.length - 1] as string, ...values); // one for each number of rows
     } catch (error) {
-      throw sqliteCode(error) === SQLITE.CONSTRAINT ? refused(db, sessionId, session, fact, error) : error;
+      throw sqliteCode(error) === SQLITE.CONSTRAINT ? refused(db, sessionId, session, rows, error) : error;
     }
-    nameBlobs(db, session, body);
   }
+}
+
+/** Rows of one statement: a statement costs as much as a row. */
+const ROWS = 16;
+const COLUMNS = "(?, ?, ?, ?, ?, ?)";
+
+/** By the number of rows less one. */
+const INSERTS: readonly string[] = Array.from({ length: ROWS }, (_none, more) => {
+  const values = Array.from({ length: more + 1 }, () => COLUMNS).join(", ");
+  return `INSERT INTO facts (id, session, key, type, checksum, body) VALUES ${values}`;
+});
+
+function rowOf(db: Database, sessionId: string, session: number, seq: number, fact: Fact): readonly SqlValue[] {
+  if (fact.seq !== seq) {
+    throw new CapstanError("lost-ownership", `Session ${sessionId} goes on at fact ${seq}, not at ${fact.seq}`);
+  }
+  const key = toText(fact.key);
+  const body = JSON.stringify(fact);
+  nameBlobs(db, session, body);
+  return [rowId(session, seq), session, key, fact.type, checksumOf(seq, key, fact.type, body), body];
 }
 
 /** Facts of one page, checked. Throws `session-damaged` where a row is altered or missing. */
@@ -89,17 +102,24 @@ export function nameBlobs(db: Database, session: number, text: string): void {
 
 /** CRC-32 of a row: a changed byte or a row in another place does not match. */
 export function checksumOf(place: number, key: string, type: string, body: string): number {
-  return crc32(body, crc32(`${place} ${type} ${key}`));
+  return crc32(`${place} ${type} ${key} ${body}`);
 }
 
 function rowId(session: number, seq: number): number {
   return session * FACTS_PER_SESSION + seq;
 }
 
-function refused(db: Database, sessionId: string, session: number, fact: Fact, cause: unknown): CapstanError {
-  const key = toText(fact.key);
-  if (db.get("SELECT 1 FROM facts WHERE session = ? AND key = ?", session, key) === undefined) {
-    return damaged(sessionId, `it has facts beyond its head`, cause);
-  }
-  return new CapstanError("store-conflict", `Session ${sessionId} refused the write: it has a fact ${fromText(key)}`);
+function refused(
+  db: Database,
+  sessionId: string,
+  session: number,
+  facts: readonly Fact[],
+  cause: unknown,
+): CapstanError {
+  const known = (fact: Fact): boolean =>
+    db.get("SELECT 1 FROM facts WHERE session = ? AND key = ?", session, toText(fact.key)) !== undefined;
+  const keys = facts.map((fact) => fact.key);
+  const twice = facts.find((fact, index) => keys.indexOf(fact.key) !== index) ?? facts.find(known);
+  if (twice === undefined) return damaged(sessionId, `it has facts beyond its head`, cause);
+  return new CapstanError("store-conflict", `Session ${sessionId} refused the write: it has a fact ${twice.key}`);
 }

@@ -50,6 +50,14 @@ const NEEDS_PARSER = /\\|[^ -\uFFFF]/;
 type PlainDelta = { readonly block: OpenBlock | undefined; readonly head: string; readonly type: string };
 const NO_PLAIN: PlainDelta = { block: undefined, head: "", type: "" };
 
+const COUNTERS = [
+  "input_tokens",
+  "output_tokens",
+  "cache_read_input_tokens",
+  "cache_creation_input_tokens",
+  "output_tokens_details",
+] as const;
+
 class Decoder implements MessageDecoder {
   readonly #options: DecoderOptions;
   readonly #open = new Map<number, OpenBlock>();
@@ -58,7 +66,7 @@ class Decoder implements MessageDecoder {
   #out: ModelEvent[] = [];
   /** The newest delta of the batch in hand: nobody else has it yet. */
   #last: { readonly type: "block-delta"; readonly index: number; delta: string } | undefined;
-  #usage: { [name: string]: Json } = {};
+  readonly #usage: { [Name in (typeof COUNTERS)[number]]?: Json } = {};
   #rawReason: string | undefined;
   finished = false;
   started = false;
@@ -207,7 +215,10 @@ class Decoder implements MessageDecoder {
   /** Counts are cumulative: a later one replaces an earlier one. */
   #addUsage(usage: Json | undefined): void {
     if (typeof usage !== "object" || usage === null) return;
-    for (const [name, value] of Object.entries(usage)) if (value !== null) this.#usage[name] = value;
+    for (const name of COUNTERS) {
+      const value = memberOf(usage, name);
+      if (value !== undefined && value !== null) this.#usage[name] = value;
+    }
   }
 }
 
@@ -235,7 +246,7 @@ function stringOf(value: Json | undefined): string {
   return typeof value === "string" ? value : "";
 }
 
-function toUsage(counts: { readonly [name: string]: Json }): Usage {
+function toUsage(counts: { readonly [Name in (typeof COUNTERS)[number]]?: Json }): Usage {
   const cacheReadTokens = countOf(counts["cache_read_input_tokens"]);
   const cacheWriteTokens = countOf(counts["cache_creation_input_tokens"]);
   const reasoningTokens = countOf(memberOf(counts["output_tokens_details"], "thinking_tokens"));

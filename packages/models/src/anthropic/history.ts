@@ -266,7 +266,9 @@ function derivedId(callId: string): string {
 
 function idAmong(sources: readonly Encoded[], callId: string): string | undefined {
   for (const source of sources) {
-    const call = source.calls.find((item) => item.callId === callId);
+    // results stand in the order of their calls: the last segment of our ids counts the calls of a message
+    const near = source.calls[Number(callId.slice(callId.lastIndexOf("/") + 1))];
+    const call = near?.callId === callId ? near : source.calls.find((item) => item.callId === callId);
     if (call !== undefined) return call.id;
   }
   return undefined;
