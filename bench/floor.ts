@@ -30,10 +30,7 @@ const TOOLS = [{ name: TOOL.name, description: TOOL.description, input_schema: T
 export function floor(baseUrl: string, transport: "fetch" | "http", job: Job): Subject {
   const post = transport === "fetch" ? fetchPost : httpPost;
   const url = `${baseUrl}/${job.script}/v1/messages`;
-  return {
-    converse: (onText) => converse(url, post, job, onText),
-    close: async () => agent.destroy(),
-  };
+  return { converse: (onText) => converse(url, post, job, onText), close: async () => agent.destroy() };
 }
 
 async function converse(url: string, post: Post, job: Job, onText: (delta: string) => void): Promise<void> {

@@ -71,13 +71,7 @@ const delta: Measure = {
     "capstan-single": child("capstan", "deltas", { ...DELTAS, deltas: 4_000, chunkBytes: 0 }),
   },
   rows: (results) => [
-    ratioRow(results, {
-      measure: "CPU per text delta",
-      unit: "us",
-      target: 1.3,
-      stretch: 1,
-      ...deltaNote(results),
-    }),
+    ratioRow(results, { measure: "CPU per text delta", unit: "us", target: 1.3, stretch: 1, ...deltaNote(results) }),
     ratioRow(results, { measure: "  without redaction (core)", unit: "us" }, "core"),
     ratioRow(results, { measure: "  (floor on node:http)", unit: "us" }, "floor-http"),
     ratioRow(results, { measure: "  one event a chunk", unit: "us" }, "capstan-single", "cpu", "floor-single"),
@@ -133,11 +127,7 @@ const slope: Measure = {
 
 function slopeOf(short: Spread, long: Spread): Spread {
   const per = (to: number, from: number): number => (to - from) / LONG.history;
-  return {
-    median: per(long.median, short.median),
-    min: per(long.min, short.median),
-    max: per(long.max, short.median),
-  };
+  return { median: per(long.median, short.median), min: per(long.min, short.median), max: per(long.max, short.median) };
 }
 
 const HISTORIES = {

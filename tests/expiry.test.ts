@@ -1,5 +1,22 @@
-import { agent, jsonSchema, LIMITS, memoryStore, openRuntime, type Runtime, type Store, storeEngine, tool } from "@capstan/core";
-import { crashingStore, type CrashPoint, type FakeClock, fakeClock, fixedIds, scriptedModel } from "@capstan/core/testing";
+import {
+  agent,
+  jsonSchema,
+  LIMITS,
+  memoryStore,
+  openRuntime,
+  type Runtime,
+  type Store,
+  storeEngine,
+  tool,
+} from "@capstan/core";
+import {
+  crashingStore,
+  type CrashPoint,
+  type FakeClock,
+  fakeClock,
+  fixedIds,
+  scriptedModel,
+} from "@capstan/core/testing";
 import { describe, expect, it } from "vitest";
 import { logProblems } from "./harness/judge.ts";
 import { factsOf, strict } from "./harness/memory-runtime.ts";
@@ -15,14 +32,25 @@ const pay = tool({
 async function open(store: Store, clock: FakeClock, ids: ReturnType<typeof fixedIds>): Promise<Runtime> {
   const model = strict(scriptedModel([{ calls: [{ name: "pay", input: {} }] }, { text: "Not paid." }]));
   const guide = agent({ name: "guide", model, instructions: "Pay.", tools: [pay] });
-  return openRuntime({ agents: [guide], engine: storeEngine(store, { clock, ids }), work: "all", host: { clock, ids } });
+  return openRuntime({
+    agents: [guide],
+    engine: storeEngine(store, { clock, ids }),
+    work: "all",
+    host: { clock, ids },
+  });
 }
 
 describe("a request that nobody answers", () => {
   it("DUR-06 DUR-10 G16 expires once after seven days, after a crash at any write too, and later answers change nothing", async () => {
     const calm = await expired(undefined);
     expect(calm.writes).toBeGreaterThan(6);
-    const expected = { status: "denied", by: [{ id: "expiry" }], reason: "end-turn", problems: [], late: "request-closed" };
+    const expected = {
+      status: "denied",
+      by: [{ id: "expiry" }],
+      reason: "end-turn",
+      problems: [],
+      late: "request-closed",
+    };
     expect(calm).toMatchObject(expected);
     for (let write = 1; write <= calm.writes; write++)
       for (const when of ["before", "after"] as const)
@@ -30,7 +58,9 @@ describe("a request that nobody answers", () => {
   }, 60_000);
 });
 
-async function expired(point: CrashPoint | undefined): Promise<object & { readonly writes: number }> {
+async function expired(
+  point: CrashPoint | undefined,
+): Promise<{ readonly writes: number; readonly [name: string]: unknown }> {
   const inner = memoryStore();
   const ids = fixedIds();
   const first = crashingStore(inner, point);

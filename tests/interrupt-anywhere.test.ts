@@ -24,13 +24,7 @@ const anything = jsonSchema<{ readonly n?: number }>({ type: "object" });
 const WORK_MS = 2;
 
 const TOOLS = [
-  tool({
-    name: "quick",
-    description: "Reads.",
-    input: anything,
-    rerun: "safe",
-    execute: () => "read",
-  }),
+  tool({ name: "quick", description: "Reads.", input: anything, rerun: "safe", execute: () => "read" }),
   tool({
     name: "slow",
     description: "Obeys its signal.",
@@ -83,10 +77,7 @@ const turn: fc.Arbitrary<ScriptedTurn> = fc.record({
   text: fc.constantFrom("I look.", "Let me see what can be done about it"),
   calls: fc.array(
     fc.record({ name: fc.constantFrom<Name>(...TOOLS.map(({ name }) => name)), input: fc.constant({}) }),
-    {
-      minLength: 1,
-      maxLength: 3,
-    },
+    { minLength: 1, maxLength: 3 },
   ),
   deltas: fc.integer({ min: 1, max: 4 }),
 });

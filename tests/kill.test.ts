@@ -1,6 +1,6 @@
 import { systemClock } from "@capstan/core";
 import { describe, expect, it } from "vitest";
-import { judge, summaryOf } from "./harness/judge.ts";
+import { judgeAndClose, summaryOf } from "./harness/judge.ts";
 import { killLoop } from "./harness/kill-loop.ts";
 import { seedOfRun } from "./harness/random.ts";
 import { temporaryFolder } from "./harness/temporary-folder.ts";
@@ -12,7 +12,7 @@ describe(`a killed worker, seed ${seed}`, () => {
   for (const durability of ["full", "relaxed"] as const) {
     it(`EDGE-01 EDGE-02 DUR-01 DUR-02 DUR-03 DUR-04 DUR-05 DUR-06 TEST-04 G1 G2 G3 G4 G5 G6 G16 keeps what was acknowledged and doubles nothing over 6 kills (${durability})`, async () => {
       const client = await killLoop({ folder: temporaryFolder(), durability, kills: 6, seed });
-      const verdict = await judge(client).finally(() => client.close());
+      const verdict = await judgeAndClose(client);
       console.log(`6 kills, ${durability}, seed ${seed}: ${summaryOf(verdict)}`);
       expect(verdict.problems).toEqual([]);
     }, 60_000);
@@ -28,7 +28,7 @@ describe(`a killed worker, seed ${seed}`, () => {
       aimed: 1,
       tools: ["never", "side"],
     });
-    const verdict = await judge(client).finally(() => client.close());
+    const verdict = await judgeAndClose(client);
     const doubled = verdict.problems.filter((problem) => problem.includes("happened 2 times"));
     console.log(`control, seed ${seed}: ${doubled.length} doubled effects`);
     expect(doubled).not.toEqual([]);

@@ -2,7 +2,7 @@ import { systemClock } from "@capstan/core";
 import { afterEach, describe, expect, it } from "vitest";
 import { Client } from "./harness/client.ts";
 import { historyProblems } from "./harness/history-checker.ts";
-import { judge } from "./harness/judge.ts";
+import { judgeAndClose } from "./harness/judge.ts";
 import { temporaryFolder } from "./harness/temporary-folder.ts";
 import { killAllWorkers, warmUp, WorkerProcess } from "./harness/worker-process.ts";
 import type { WorkerOptions } from "./harness/worker.ts";
@@ -11,7 +11,9 @@ const KEY = "k0";
 
 afterEach(killAllWorkers);
 
-async function stage(more: Partial<WorkerOptions> = {}): Promise<{
+async function stage(
+  more: Partial<WorkerOptions> = {},
+): Promise<{
   readonly client: Client;
   readonly start: (seed: number, over?: Partial<WorkerOptions>) => Promise<WorkerProcess>;
 }> {
@@ -45,7 +47,7 @@ describe("two processes on one store", () => {
       }
     }
     await client.untilRest();
-    const verdict = await judge(client).finally(() => client.close());
+    const verdict = await judgeAndClose(client);
     expect(verdict.problems).toEqual([]);
     expect(verdict.inputs).toBe(16);
     // nobody died and nobody was frozen: one of them held it from the first effect to the last

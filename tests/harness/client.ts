@@ -23,7 +23,7 @@ export type Outbox = { readonly plan: Plan; readonly session: string; acknowledg
 const REST_MS = 40_000;
 const LOOK_MS = 8;
 
-export const SESSIONS = ["k0", "k1", "k2", "k3"] as const;
+const SESSIONS = ["k0", "k1", "k2", "k3"] as const;
 
 export type ClientOptions = {
   readonly folder: string;
@@ -62,12 +62,7 @@ export class Client {
 
   private constructor(
     { tools = ["never", "keyed", "safe", "asks", "side", "flow"], careful = false }: ClientOptions,
-    parts: {
-      readonly engine: Engine;
-      readonly runtime: Runtime;
-      readonly world: Outside;
-      readonly random: Random;
-    },
+    parts: { readonly engine: Engine; readonly runtime: Runtime; readonly world: Outside; readonly random: Random },
   ) {
     this.#tools = tools;
     this.#careful = careful;

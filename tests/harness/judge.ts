@@ -46,6 +46,14 @@ export async function judge(client: Client): Promise<Verdict> {
   };
 }
 
+export async function judgeAndClose(client: Client): Promise<Verdict> {
+  try {
+    return await judge(client);
+  } finally {
+    await client.close();
+  }
+}
+
 /** The numbers in one line. */
 export function summaryOf({ problems, ...numbers }: Verdict): string {
   const shown = Object.entries(numbers).map(([name, value]) => `${value} ${name}`);

@@ -111,7 +111,8 @@ function keepBusy(
     }
   };
   const ended = look();
-  const failed = new Promise<never>((_resolve, reject) => ended.catch(reject));
+  const { promise: failed, reject } = Promise.withResolvers<never>();
+  ended.catch(reject);
   failed.catch(() => undefined); // read by the race above
   return { ended, failed };
 }

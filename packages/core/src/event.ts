@@ -125,11 +125,7 @@ export type FactBody =
       readonly agentHash: string;
       readonly limits: Limits;
     }
-  | {
-      readonly type: "run.resumed";
-      readonly epoch: number;
-      readonly by: "recovery" | "answer" | "timer" | "child";
-    }
+  | { readonly type: "run.resumed"; readonly epoch: number; readonly by: "recovery" | "answer" | "timer" | "child" }
   | { readonly type: "run.suspended"; readonly on: readonly string[] }
   | {
       readonly type: "run.finished";

@@ -38,12 +38,7 @@ export type ModelEvent =
     }
   | { readonly type: "block-delta"; readonly index: number; readonly delta: string }
   | { readonly type: "block-end"; readonly index: number; readonly part: Part }
-  | {
-      readonly type: "finish";
-      readonly reason: TurnReason;
-      readonly rawReason?: string;
-      readonly usage: Usage;
-    };
+  | { readonly type: "finish"; readonly reason: TurnReason; readonly rawReason?: string; readonly usage: Usage };
 
 export type ToolSpec = { readonly name: string; readonly description: string; readonly inputSchema: Json };
 

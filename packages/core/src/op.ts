@@ -53,11 +53,7 @@ export type Accepted = {
 };
 
 /** One entry of a session's mailbox. `accepted` holds the ids minted when it was submitted. */
-export type MailboxEntry = {
-  readonly position: number;
-  readonly key: string;
-  readonly actor: Actor;
-} & MailBody;
+export type MailboxEntry = { readonly position: number; readonly key: string; readonly actor: Actor } & MailBody;
 export type MailBody =
   | { readonly type: "op"; readonly op: Op; readonly accepted: Accepted }
   | { readonly type: "child-finished"; readonly childSessionId: string }

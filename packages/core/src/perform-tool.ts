@@ -151,10 +151,7 @@ type Progress = { readonly show: (update: ToolProgress) => void; readonly end: (
 /** Progress of one call, shown live: offsets per stream, secrets kept out wherever a chunk was cut. */
 function progressOf(hold: Hold, callId: string): Progress {
   const { redactor } = hold.definitions;
-  const streams = {
-    stdout: { cleaner: redactor.stream(), sent: 0 },
-    stderr: { cleaner: redactor.stream(), sent: 0 },
-  };
+  const streams = { stdout: { cleaner: redactor.stream(), sent: 0 }, stderr: { cleaner: redactor.stream(), sent: 0 } };
   const send = (stream: "stdout" | "stderr", chunk: string, rest: ToolProgress): void => {
     hold.live([{ type: "tool.progress", callId, ...rest, stream, chunk, offset: streams[stream].sent }]);
     streams[stream].sent += chunk.length;

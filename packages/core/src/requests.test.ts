@@ -360,10 +360,7 @@ describe("answers", () => {
   it("EDGE-06 an input that a hook changes after the approval is asked about again", async () => {
     const world = new World();
     const ran: string[] = [];
-    const move = plugin({
-      name: "move",
-      tool: (call, _context, next) => next({ ...call, input: { path: "moved" } }),
-    });
+    const move = plugin({ name: "move", tool: (call, _context, next) => next({ ...call, input: { path: "moved" } }) });
     const guide = guideOf([guarded(ran)], [calls("a"), { text: "Ok." }], [move]);
     const runtime = await world.start({ agents: [guide] });
     const run = await runtime.send(guide, "Go");

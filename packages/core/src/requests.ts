@@ -125,13 +125,7 @@ export type Doubt = {
 export async function askDoubt(hold: Hold, doubt: Doubt): Promise<"run-again" | "it-happened" | "skip" | "unknown"> {
   if (effectiveMode(hold.state) === "never-ask") return "unknown";
   const { callId, tool, input, startedAt, name = `${callId}/doubt/${startedAt}` } = doubt;
-  const resolved = await ask(hold, callId, name, {
-    type: "doubt",
-    callId,
-    tool,
-    input,
-    startedAt,
-  });
+  const resolved = await ask(hold, callId, name, { type: "doubt", callId, tool, input, startedAt });
   if (resolved.answer.type !== "doubt" || resolved.by.id === "expiry") return "unknown";
   return resolved.answer.outcome;
 }

@@ -45,10 +45,7 @@ class World {
       tools = [],
       store = this.store,
       ...options
-    }: Partial<RuntimeOptions> & {
-      readonly tools?: readonly Tool[];
-      readonly store?: Store;
-    } = {},
+    }: Partial<RuntimeOptions> & { readonly tools?: readonly Tool[]; readonly store?: Store } = {},
   ): Promise<Runtime> {
     const guide = agent({ name: "guide", model: scriptedModel(turns), instructions: "x", tools });
     return openRuntime({

@@ -98,11 +98,7 @@ export type OwnerState = {
   /** Known to be dead or alive (same host); `undefined` when only the beat can tell. */
   readonly alive: boolean | undefined;
 };
-export type PendingSession = {
-  readonly sessionId: string;
-  readonly agent: string;
-  readonly owner?: string;
-};
+export type PendingSession = { readonly sessionId: string; readonly agent: string; readonly owner?: string };
 
 export type SessionStatus = "idle" | "running" | "waiting" | "parked" | "quarantined";
 /** Kept up to date by the holder with every append that changes it; `list` reads only this. */

@@ -224,10 +224,7 @@ await sqliteStore({ path: process.argv[1] }).catch((error) => console.log(error.
     const { stdout, stderr } = spawnSync(
       UNSHARE,
       ["--mount", "sh", "-c", shell, "sh", folder, process.execPath, PRELUDE + code],
-      {
-        cwd: PACKAGE,
-        encoding: "utf8",
-      },
+      { cwd: PACKAGE, encoding: "utf8" },
     );
     expect([stdout, stderr]).toEqual(["store-full\nwent on\n", ""]);
   });

@@ -52,10 +52,7 @@ export function modelContract(fixture: ModelFixture): readonly ContractCase[] {
     name: string,
     replies: readonly ContractReply[],
     run: (played: ContractModel) => Promise<void>,
-  ): ContractCase => ({
-    name,
-    run: () => withModel(fixture, replies, run),
-  });
+  ): ContractCase => ({ name, run: () => withModel(fixture, replies, run) });
   return [
     ...answerCases(of),
     ...fixture.reasons.map((reason) => reasonCase(of, reason)),

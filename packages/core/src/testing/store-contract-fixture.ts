@@ -17,10 +17,7 @@ export type StoreFixture = {
   readonly other?: () => Promise<Store>;
   readonly close: () => Promise<void>;
 };
-export type StoreCase = {
-  readonly name: string;
-  readonly run: (store: Store, fixture: StoreFixture) => Promise<void>;
-};
+export type StoreCase = { readonly name: string; readonly run: (store: Store, fixture: StoreFixture) => Promise<void> };
 
 export const ACTOR = { id: "ada", door: "test" };
 

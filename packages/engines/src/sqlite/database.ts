@@ -88,9 +88,7 @@ export function toStoreError(error: unknown, path: string): unknown {
       return new CapstanError(
         "store-readonly",
         `${path} cannot be written (${said}); check its folder and permissions`,
-        {
-          cause: error,
-        },
+        { cause: error },
       );
     case SQLITE.CORRUPT:
     case SQLITE.NOTADB:

@@ -6,10 +6,7 @@ import { isBlank, wireJson } from "../wire-text.ts";
 
 export const PROVIDER = "anthropic";
 
-export type Block = {
-  readonly json: string;
-  readonly kind: "content" | "thinking" | "opaque" | "result";
-};
+export type Block = { readonly json: string; readonly kind: "content" | "thinking" | "opaque" | "result" };
 
 export type BlockContext = {
   /** Thinking of another model is not sent: the newer ones refuse it. */
