@@ -30,7 +30,7 @@ async function sweep(
 
 const opened = (runtime: Runtime) => runtime.session({ agent: "guide", key: "k" });
 
-describe("crashes at every write of", () => {
+describe("crashes at every write of", { timeout: 30_000 }, () => {
   it("LOOP-15 EDGE-05 a queue: each input runs once, in order", async () => {
     await sweep({
       guide: guideOf([
@@ -219,7 +219,7 @@ describe("crashes at every write of", () => {
   });
 });
 
-describe("crashes at every write of approved calls", () => {
+describe("crashes at every write of approved calls", { timeout: 30_000 }, () => {
   for (const rerun of ["safe", "keyed", "never"] as const) {
     it(`PERM-08 G3 G16 run with the input the person approved, not the one the model wrote (${rerun})`, async () => {
       const pay = tool({

@@ -50,7 +50,7 @@ async function stage(turns: readonly ScriptedTurn[], inner: Store) {
   return { store, runtime, ...counts };
 }
 
-describe.each(STORES)("a disk that does not take writes ($name)", ({ open }) => {
+describe.each(STORES)("a disk that does not take writes ($name)", { timeout: 30_000 }, ({ open }) => {
   it("G1 G8 acknowledges nothing, says why, and takes the same input once the cause is gone", async () => {
     const { store, runtime } = await stage([{ text: "One." }, { text: "Two." }], await open());
     const session = await runtime.session({ agent: "guide", key: "k" });
@@ -159,7 +159,7 @@ function dishonest(facts: readonly Fact[], effects: readonly string[]): readonly
   });
 }
 
-describe("a damaged session", () => {
+describe("a damaged session", { timeout: 30_000 }, () => {
   it("G7 G13 is put into quarantine, readable as far as it goes, while others work", async () => {
     const path = join(temporaryFolder(), "store.db");
     const turns = [{ text: "One." }, { text: "Two." }, { text: "Three." }];

@@ -65,7 +65,7 @@ async function sessionOf(
   return { session, close: () => runtime.close({ graceMs: 0 }), facts: () => factsOf(runtime.store, session.id) };
 }
 
-describe("readers", () => {
+describe("readers", { timeout: 30_000 }, () => {
   it(`STREAM-02 STREAM-09 EDGE-12 G5 five that leave at random and come back see every fact once and the whole text (seed ${seed})`, async () => {
     const { session, close, facts } = await sessionOf({ words: 120, turns: 3 });
     const readings = Array.from({ length: 5 }, () => new Reading());
