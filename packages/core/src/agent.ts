@@ -106,7 +106,8 @@ function toLimits({ usd, ...limits }: AgentLimits): Limits {
   });
 }
 
-function repeated(names: readonly string[]): string | undefined {
+/** The first name that stands twice. */
+export function repeated(names: readonly string[]): string | undefined {
   return names.find((name, index) => names.indexOf(name) !== index);
 }
 

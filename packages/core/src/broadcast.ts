@@ -5,7 +5,7 @@ import { type Cursor, type Envelope, type Fact, isLive, type Live, type LiveBody
 import { LIMITS } from "./limits.ts";
 
 /** Reads stored facts after a `seq`, one page, oldest first. Empty at the end of the log. */
-export type ReadPage = (after: number) => Promise<readonly Fact[]>;
+type ReadPage = (after: number) => Promise<readonly Fact[]>;
 
 type OpenBlock = { readonly started: Live; delta: Live | undefined };
 
@@ -44,6 +44,12 @@ export class Channel {
       this.#keep(event);
       this.#push(event);
     }
+  }
+
+  /** What was shown live is no longer true: another holder may begin the turn again. */
+  holdEnded(): void {
+    this.#forget();
+    this.poke();
   }
 
   /** Somebody else wrote: readers look into the store. */
@@ -113,7 +119,7 @@ function textOf(event: Live): string {
   return isDelta(event) ? event.delta : "";
 }
 
-export type Position = { readonly seq: number; readonly eph: number };
+type Position = { readonly seq: number; readonly eph: number };
 
 function positionOf(event: Fact | Live): Position {
   return { seq: event.seq, eph: isLive(event) ? event.eph : 0 };

@@ -44,6 +44,7 @@ function run(change: Partial<RunState> = {}): RunState {
     settled: false,
     usage: { inputTokens: 0, outputTokens: 0 },
     steps: {},
+    stepFailures: {},
     stepIntents: {},
     answers: {},
     ...change,

@@ -3,7 +3,6 @@
 import type { Agent, Permission } from "./agent.ts";
 import type { Clock } from "./clock.ts";
 import type { WorkspaceRef } from "./event.ts";
-import type { Ids } from "./ids.ts";
 import type { Model } from "./model.ts";
 import type { Plugin } from "./plugin.ts";
 import type { Redactor } from "./redact.ts";
@@ -12,7 +11,6 @@ import type { Workspace } from "./workspace.ts";
 
 export interface Definitions {
   readonly clock: Clock;
-  readonly ids: Ids;
   readonly redactor: Redactor;
   /** Throws `agent-unknown`: the session then stays parked. */
   agent(name: string): Agent<unknown>;

@@ -1,21 +1,18 @@
 /** The engine port: where and when the loop of a session runs, one at a time. Doors and workers hold this. */
 
-import type { Cursor, Envelope, Fact, FactBody } from "./event.ts";
+import type { Cursor, Envelope, Fact } from "./event.ts";
 import type { Journal } from "./journal.ts";
 import type { Accepted, Op } from "./op.ts";
 import type { Actor } from "./request.ts";
-import type { SessionFilter, SessionSummary, Snapshot } from "./store.ts";
+import type { LogSlice, SessionFilter, SessionSummary, Snapshot } from "./store.ts";
 
 export interface Engine {
   readonly id: string;
   /** Resolves when durable. Same key and body: same answer; other body: `idempotency-conflict`. */
   submit(op: Op, options: { readonly idempotencyKey: string; readonly actor: Actor }): Promise<Accepted>;
   events(sessionId: string, options?: EventsOptions): AsyncIterable<Envelope>;
-  /** Stored facts after `after` (default all), oldest first; with `types` only those. */
-  read(
-    sessionId: string,
-    options?: { readonly after?: number; readonly types?: readonly FactBody["type"][] },
-  ): AsyncIterable<Fact>;
+  /** Stored facts, oldest first. */
+  read(sessionId: string, options?: LogSlice): AsyncIterable<Fact>;
   snapshot(sessionId: string): Promise<Snapshot | undefined>;
   list(filter: SessionFilter): Promise<readonly SessionSummary[]>;
   summary(sessionId: string): Promise<SessionSummary | undefined>;
@@ -31,7 +28,6 @@ export interface Engine {
 export type EventsOptions = {
   /** Default: from the first fact. */
   readonly after?: Cursor;
-  readonly children?: boolean;
   readonly signal?: AbortSignal;
   /** Watching does not keep the process alive. */
   readonly background?: boolean;

@@ -58,7 +58,6 @@ export type Overrides = {
   readonly settings?: Json;
   readonly limits?: Limits;
   readonly mode?: string;
-  readonly plugins?: readonly string[];
 };
 
 export type ToolKind =
@@ -191,7 +190,14 @@ export type FactBody =
     }
   /** Intent of one step of a flow or hook that is not `safe`; absent for `safe` ones. `name` is the step's key in its action. */
   | { readonly type: "step.started"; readonly name: string; readonly attemptId: string; readonly rerun: Rerun }
-  | { readonly type: "step.finished"; readonly name: string; readonly value: Json; readonly usage?: Usage }
+  /** `failed`: the step threw this; code that runs again gets the same error. */
+  | {
+      readonly type: "step.finished";
+      readonly name: string;
+      readonly value: Json;
+      readonly failed?: string;
+      readonly usage?: Usage;
+    }
   | {
       readonly type: "request.opened";
       readonly requestId: string;
@@ -302,7 +308,7 @@ export type Live = LiveBody & {
 };
 
 export type Event = Fact | Live;
-/** What a subscriber receives. Children's events come in the same stream when asked for. */
+/** What a subscriber receives. */
 export type Envelope = {
   readonly sessionId: string;
   readonly agent: string;

@@ -1,11 +1,12 @@
 /** The one end of a run: `run.finished`, with everything that was still open closed in the same append. */
 
+import { resolution, withdrawn } from "./closing-facts.ts";
 import type { NewFact, Problem, StopReason, ToolStatus } from "./event.ts";
 import type { HaltReason } from "./decide.ts";
 import type { Hold } from "./hold.ts";
 import { runStopHooks } from "./hooks.ts";
 import { expiryAnswer } from "./mail.ts";
-import { type Message, textOutput } from "./message.ts";
+import { errorOutput, type Message } from "./message.ts";
 import type { CallState, RunState } from "./state.ts";
 
 /** What the model reads where a person stopped it. */
@@ -51,18 +52,10 @@ export async function finishRun(
   if (run === undefined) return;
   const runId = run.id;
   const open = Object.values(state.requests);
-  const closed = open.map(({ requestId, body }): NewFact => {
-    const by = { id: "interrupt" } as const;
-    return {
-      type: "request.resolved",
-      key: `request/${requestId}/resolved`,
-      runId,
-      requestId,
-      answer: expiryAnswer(body),
-      by,
-    };
-  });
-  const calls = run.calls.filter((call) => call.status !== "finished").map((call) => interruptedCall(runId, call));
+  const closed = open.map(({ requestId, body }) =>
+    resolution(requestId, expiryAnswer(body), { id: "interrupt" }, runId),
+  );
+  const calls = run.calls.filter((call) => call.status !== "finished").map((call) => interruptedCall(run, call));
   const finished: NewFact = {
     type: "run.finished",
     key: `${runId}/finished`,
@@ -73,21 +66,17 @@ export async function finishRun(
     ...(error !== undefined && { error }),
   };
   const timers = [
-    ...open.map(({ requestId }) => ({ name: `expiry/${requestId}`, at: undefined })),
+    ...closed.map(({ timer }) => timer),
     ...(run.limits.wallMs === undefined ? [] : [{ name: `deadline/${runId}`, at: undefined }]),
   ];
-  const facts = [...closed, ...calls, ...last, finished, ...(wasTaken(hold, run) ? [] : [withdrawn(run)])];
+  const back = wasTaken(hold, run) ? [] : [withdrawn(run.inputId, run.actor, runId)]; // no other run will take it
+  const facts = [...closed.map(({ fact }) => fact), ...calls, ...last, finished, ...back];
   await hold.append(facts, { sync: true, consumes: halt?.positions ?? [], timers });
 }
 
 /** Whether the input that started the run became a message. */
 function wasTaken(hold: Hold, { inputId }: RunState): boolean {
   return !hold.state.queue.some((input) => input.inputId === inputId);
-}
-
-/** The run that it started is over, and no other one will take it. */
-function withdrawn({ id, inputId, actor }: RunState): NewFact {
-  return { type: "input.withdrawn", key: `input/${inputId}/withdrawn`, runId: id, inputId, actor };
 }
 
 function markerFact(run: RunState): NewFact {
@@ -99,9 +88,16 @@ function markerFact(run: RunState): NewFact {
   return { type: "message.added", key: message.id, runId: run.id, message };
 }
 
+/** A step of the call's flow has an intent and no end. */
+export function hasOpenStep({ steps, stepIntents }: RunState, callId: string): boolean {
+  const prefix = `call/${callId}/step/`;
+  return Object.keys(stepIntents).some((name) => name.startsWith(prefix) && steps[name] === undefined);
+}
+
 /** A call that did not come to its end: not started, or started before a crash and never settled. */
-function interruptedCall(runId: string, { part, status, intent }: CallState): NewFact {
-  const doubtful = status === "started" && intent !== undefined && !intent.flow && intent.rerun !== "safe";
+function interruptedCall(run: RunState, { part, status, intent }: CallState): NewFact {
+  const begun = status === "started" && intent !== undefined;
+  const doubtful = begun && (intent.flow ? hasOpenStep(run, part.callId) : intent.rerun !== "safe");
   const outcome: ToolStatus = doubtful ? "unknown" : "cancelled";
   const said = doubtful
     ? "Interrupted. The call had started and its outcome is unknown: it may have happened, or may yet happen. Check before any repeat."
@@ -110,11 +106,11 @@ function interruptedCall(runId: string, { part, status, intent }: CallState): Ne
   return {
     type: "tool.finished",
     key: `call/${callId}/finished`,
-    runId,
+    runId: run.id,
     callId,
     name,
     status: outcome,
-    output: textOutput(said, { isError: true }),
+    output: errorOutput(said),
     durationMs: 0,
   };
 }

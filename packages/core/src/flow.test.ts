@@ -3,7 +3,8 @@ import { z } from "zod";
 import { agent } from "./agent.ts";
 import type { Fact, FactOf } from "./event.ts";
 import { type MemoryStore, memoryStore } from "./memory-store.ts";
-import { openRuntime, type Runtime, type RuntimeOptions } from "./runtime.ts";
+import { openRuntime, type Runtime } from "./runtime.ts";
+import type { RuntimeOptions } from "./runtime-options.ts";
 import { storeEngine } from "./store-engine.ts";
 import { crashSweep } from "./testing/crash-sweep.ts";
 import { type FakeClock, fakeClock } from "./testing/fake-clock.ts";
@@ -112,7 +113,7 @@ describe("a flow", () => {
     expect(ofType(log, "tool.started")[0]).toMatchObject({ flow: true, rerun: "safe" });
   });
 
-  it("an error is a result for the model, and a step that threw was not finished", async () => {
+  it("an error is a result for the model, and the failure of its step is recorded", async () => {
     const { end, log, result } = await play(async (_input, context) => {
       await context.step("bad", () => {
         throw new Error("no disk");
@@ -120,7 +121,7 @@ describe("a flow", () => {
       return "never";
     });
     expect(end).toMatchObject({ status: "error", output: { content: [{ text: "no disk" }], isError: true } });
-    expect(ofType(log, "step.finished")).toEqual([]);
+    expect(ofType(log, "step.finished")).toMatchObject([{ value: null, failed: "no disk" }]);
     expect(result.text).toBe("Ok.");
   });
 

@@ -1,5 +1,6 @@
 /** Running a flow tool: code whose every effect is a named step, run again from its top after a restart. */
 
+import { waitFor } from "./await-request.ts";
 import { CapstanError } from "./errors.ts";
 import type { Rerun } from "./event.ts";
 import type { Hold } from "./hold.ts";
@@ -8,7 +9,7 @@ import { effectiveMode } from "./policy.ts";
 import type { ToolCallPart } from "./message.ts";
 import { toolContext } from "./perform-tool.ts";
 import type { Answer, QuestionItem } from "./request.ts";
-import { ask, waitFor } from "./requests.ts";
+import { ask } from "./requests.ts";
 import { performStep, uniqueNames } from "./steps.ts";
 import type { FlowAnswer, FlowContext, StepPerform, Tool, ToolResult } from "./tool.ts";
 
@@ -33,7 +34,7 @@ export async function runFlow(
     },
     Object.getOwnPropertyDescriptors(base), // keeps `workspace` a getter
   ) as FlowContext; // the four methods and the base make it whole
-  const result = await body.flow(structuredClone(checked) as never, context); // fits the tool's own schema
+  const result = await body.flow(structuredClone(checked), context);
   flow.finish(tool.name);
   return result;
 }

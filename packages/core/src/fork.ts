@@ -2,11 +2,11 @@
 
 import type { Fact, FactOf, NewFact } from "./event.ts";
 import { expiryAnswer } from "./mail.ts";
-import { textOutput } from "./message.ts";
+import { errorOutput } from "./message.ts";
 import type { Actor } from "./request.ts";
 import { initialState, reduce, type SessionState } from "./state.ts";
 
-export type ForkOptions = { readonly into: string; readonly actor: Actor; readonly now: number };
+type ForkOptions = { readonly into: string; readonly actor: Actor; readonly now: number };
 
 /** The facts of the fork, numbered from 1. Its first names where it comes from; it has no key and no queue. */
 export function forkFacts(
@@ -48,7 +48,7 @@ function closeOpen(state: SessionState, actor: Actor): readonly NewFact[] {
   const calls = run.calls
     .filter((call) => call.status !== "finished")
     .map(({ part: { callId, name } }): NewFact => {
-      const output = textOutput("Cancelled: the session was forked before this call ended.", { isError: true });
+      const output = errorOutput("Cancelled: the session was forked before this call ended.");
       return {
         type: "tool.finished",
         key: `fork/${callId}`,

@@ -4,76 +4,23 @@ import type { Agent } from "./agent.ts";
 import type { HaltReason } from "./decide.ts";
 import { conversation, CONVERSATION_FACTS, type Conversation } from "./conversation.ts";
 import type { Definitions } from "./definitions.ts";
+import { messageOf } from "./errors.ts";
 import type { Fact, LiveBody, NewFact, Problem } from "./event.ts";
 import type { AppendOptions, Journal } from "./journal.ts";
 import type { Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import type { Plugin } from "./plugin.ts";
 import type { Tool } from "./tool.ts";
+import { type Stop, stop } from "./stop.ts";
 import { initialState, reduce, type SessionState, STATE_VERSION } from "./state.ts";
 
-/** One controller for each piece of work costs a tenth of `AbortSignal.any` over signals that live long. */
-export type Stop = {
-  readonly signal: AbortSignal;
-  /** Called once, when the signal aborts. */
-  onStop: () => void;
-  abort(reason: unknown): void;
-  /** The work is over: lets go of it. */
-  end(): void;
-};
-
 /** A reason to end the run, with the mailbox entries that the end answers. */
-export type Halt = { readonly reason: HaltReason; readonly positions: readonly number[]; readonly problem?: Problem };
-
-export interface Hold {
-  readonly journal: Journal;
-  readonly definitions: Definitions;
-  readonly agent: Agent<unknown>;
-  /** Plugins of the runtime, then of the agent, outermost first. */
-  readonly plugins: readonly Plugin[];
-  /** Tools of the runtime's plugins and of the agent, by name. */
-  readonly tools: ReadonlyMap<string, Tool>;
-  readonly state: SessionState;
-  readonly halt: Halt | undefined;
-  /** Aborts when a halt comes in; a new one after each `run.finished`. */
-  readonly halted: AbortSignal;
-  /** Calls whose code is running or waiting in this process, by call id. */
-  readonly running: Map<string, Promise<void>>;
-  /** Of those, what each waits for: a request or a timer. */
-  readonly waiting: Map<string, string>;
-  /** Requests handed to `onRequest` in this hold. */
-  readonly asked: Set<string>;
-  /** Redacts, numbers and folds the facts at once. Resolves at once too, unless it is told to wait until they are stored. */
-  append(facts: readonly NewFact[], options?: AppendOptions): Promise<readonly Fact[]>;
-  live(events: readonly LiveBody[]): void;
-  notice(severity: "info" | "warning" | "error", code: string, title: string, detail?: string): void;
-  /** Ends the active run for this reason as soon as its action can stop. `problem` with `failed`. */
-  requestHalt(reason: HaltReason, options?: { readonly position?: number; readonly problem?: Problem }): void;
-  /** Forgets a halt whose run is over. */
-  clearHalt(): void;
-  /** Takes the agent as it is defined now; called where a run begins. */
-  refresh(): void;
-  /** A signal for one piece of work: aborts when the hold is lost and, with `halts`, when the run is halted. */
-  stop(options: { readonly halts: boolean }): Stop;
-  /** Resolves after the next fact or halt; rejects when work in the background failed or the hold ends. */
-  changed(): Promise<void>;
-  wake(): void;
-  /** Work beside the loop: its failure ends the drive. */
-  background(work: Promise<unknown>): void;
-  /** Waits until `ready`; answers "parked" when nothing happened for `LIMITS.parkAfterMs`. */
-  idle(ready: () => boolean): Promise<"woken" | "parked">;
-  /** All messages since the last compaction; read from the log once a hold. */
-  conversation(): Promise<Conversation>;
-  /** The plugin's fold over all facts so far. */
-  own(plugin: Plugin): unknown;
-  /** Stores the folds when enough facts came since the last snapshot. */
-  snapshotIfDue(): void;
-}
+type Halt = { readonly reason: HaltReason; readonly positions: readonly number[]; readonly problem?: Problem };
 
 /** Folds the log of the session: its snapshot when there is one, and the facts after it. */
 export async function openHold(journal: Journal, definitions: Definitions): Promise<Hold> {
   const folded = await foldLog(journal, definitions);
-  return new SessionHold(journal, definitions, folded);
+  return new Hold(journal, definitions, folded);
 }
 
 type Folds = Map<string, unknown>;
@@ -86,17 +33,27 @@ type Folded = {
 };
 type SnapshotData = { readonly state: SessionState; readonly folds: { readonly [plugin: string]: unknown } };
 
-class SessionHold implements Hold {
+/** `agent`, `plugins`, `tools`, `state` and `halt` are set here only. */
+export class Hold {
   readonly journal: Journal;
   readonly definitions: Definitions;
   agent: Agent<unknown>;
+  /** Plugins of the runtime, then of the agent, outermost first. */
   plugins: readonly Plugin[];
+  /** Tools of the runtime's plugins and of the agent, by name. */
   tools: ReadonlyMap<string, Tool>;
-  readonly running = new Map<string, Promise<void>>();
-  readonly waiting = new Map<string, string>();
-  readonly asked = new Set<string>();
   state: SessionState;
   halt: Halt | undefined;
+  /** Calls whose code is running or waiting in this process, by call id. */
+  readonly running: Map<string, Promise<void>> = new Map();
+  /** Of those, what each waits for: requests and timers. */
+  readonly waiting: Map<string, Set<string>> = new Map();
+  /** Steps of a call's flow that are being performed. */
+  readonly stepping: Map<string, number> = new Map();
+  /** Requests that `onRequest` is thinking about: the hold does not park. */
+  answering = 0;
+  /** Requests handed to `onRequest` in this hold. */
+  readonly asked: Set<string> = new Set();
   #halting = new AbortController();
   readonly #stops = new Map<Stop, boolean>();
   #folds: Folds;
@@ -117,10 +74,12 @@ class SessionHold implements Hold {
     this.#snapshotSeq = folded.snapshotSeq;
   }
 
+  /** Aborts when a halt comes in; a new one after each `run.finished`. */
   get halted(): AbortSignal {
     return this.#halting.signal;
   }
 
+  /** Redacts, numbers and folds the facts at once. Resolves at once too, unless it is told to wait until they are stored. */
   async append(newFacts: readonly NewFact[], options: AppendOptions = {}): Promise<readonly Fact[]> {
     const { redactor } = this.definitions;
     const clean = redactor.active ? newFacts.map((fact) => redactor.json(fact)) : newFacts;
@@ -141,6 +100,7 @@ class SessionHold implements Hold {
     this.live([this.definitions.redactor.json(notice)]);
   }
 
+  /** Ends the active run for this reason as soon as its action can stop. `problem` with `failed`. */
   requestHalt(reason: HaltReason, options: { readonly position?: number; readonly problem?: Problem } = {}): void {
     const { position, problem = this.halt?.problem } = options;
     const positions = [...(this.halt?.positions ?? []), ...(position === undefined ? [] : [position])];
@@ -151,44 +111,39 @@ class SessionHold implements Hold {
     this.wake();
   }
 
-  refresh(): void {
+  /** Takes the agent as it is defined now; called where a run begins. */
+  async refresh(): Promise<void> {
     const agent = this.definitions.agent(this.agent.name);
     if (agent === this.agent) return;
     this.agent = agent;
     this.plugins = [...this.definitions.plugins, ...agent.plugins];
     this.tools = toolsOf(this.definitions, agent);
-    for (const plugin of this.plugins) {
-      if (plugin.fold !== undefined && !this.#folds.has(plugin.name)) this.#folds.set(plugin.name, plugin.fold.start);
-    }
+    const fresh = this.plugins.filter((plugin) => plugin.fold !== undefined && !this.#folds.has(plugin.name));
+    if (fresh.length === 0) return;
+    for (const plugin of fresh) this.#folds.set(plugin.name, plugin.fold?.start);
+    for await (const fact of this.journal.read()) for (const plugin of fresh) this.#fold(plugin, fact);
   }
 
+  /** A signal for one piece of work: aborts when the hold is lost and, with `halts`, when the run is halted. */
   stop({ halts }: { readonly halts: boolean }): Stop {
-    const controller = new AbortController();
-    const stop: Stop = {
-      signal: controller.signal,
-      onStop: () => undefined,
-      abort: (reason) => {
-        if (controller.signal.aborted) return;
-        controller.abort(reason);
-        stop.onStop();
-      },
-      end: () => void this.#stops.delete(stop),
-    };
-    this.#stops.set(stop, halts);
-    if (this.journal.signal.aborted) stop.abort(this.journal.signal.reason);
-    else if (halts && this.halted.aborted) stop.abort(this.halted.reason);
-    return stop;
+    const made: Stop = stop(() => void this.#stops.delete(made));
+    this.#stops.set(made, halts);
+    if (this.journal.signal.aborted) made.abort(this.journal.signal.reason);
+    else if (halts && this.halted.aborted) made.abort(this.halted.reason);
+    return made;
   }
 
   #stopAll(reason: unknown, onlyHalting: boolean): void {
-    for (const [stop, halts] of this.#stops) if (halts || !onlyHalting) stop.abort(reason);
+    for (const [work, halts] of this.#stops) if (halts || !onlyHalting) work.abort(reason);
   }
 
+  /** Forgets a halt whose run is over. */
   clearHalt(): void {
     this.halt = undefined;
     if (this.#halting.signal.aborted) this.#halting = new AbortController();
   }
 
+  /** Resolves after the next fact or halt; rejects when work in the background failed or the hold ends. */
   changed(): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure.error);
     return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }));
@@ -203,6 +158,12 @@ class SessionHold implements Hold {
     }
   }
 
+  /** Nothing in this process moves the call before an answer or a timer comes. */
+  isBlocked(callId: string): boolean {
+    return (this.waiting.get(callId)?.size ?? 0) > 0 && (this.stepping.get(callId) ?? 0) === 0;
+  }
+
+  /** Work beside the loop: its failure ends the drive. */
   background(work: Promise<unknown>): void {
     work.catch((error: unknown) => {
       this.#failure ??= { error };
@@ -210,6 +171,7 @@ class SessionHold implements Hold {
     });
   }
 
+  /** Waits until `ready`; answers "parked" when nothing happened for `LIMITS.parkAfterMs`. */
   async idle(ready: () => boolean): Promise<"woken" | "parked"> {
     let parked = false;
     const cancel = this.definitions.clock.after(LIMITS.parkAfterMs, () => ((parked = true), this.wake()), {
@@ -227,6 +189,7 @@ class SessionHold implements Hold {
     }
   }
 
+  /** All messages since the last compaction; read from the log once a hold. */
   async conversation(): Promise<Conversation> {
     if (this.#conversation !== undefined) return this.#conversation;
     const loaded = conversation();
@@ -236,17 +199,30 @@ class SessionHold implements Hold {
     return loaded;
   }
 
+  /** The plugin's fold over all facts so far. */
   own(plugin: Plugin): unknown {
     return this.#folds.get(plugin.name);
   }
 
+  /** Stores the folds when enough facts came since the last snapshot. */
   snapshotIfDue(): void {
     const { head } = this.state;
     if (head - this.#snapshotSeq < LIMITS.snapshotFacts) return;
     this.#snapshotSeq = head;
-    const data: SnapshotData = { state: this.state, folds: Object.fromEntries(this.#folds) };
+    // only of plugins that are here: the fold of an absent one would miss facts
+    const folds = this.plugins.flatMap(({ name, fold }) => (fold === undefined ? [] : [[name, this.#folds.get(name)]]));
+    const data: SnapshotData = { state: this.state, folds: Object.fromEntries(folds) };
     const snapshot = { seq: head, version: STATE_VERSION, data: data as Json }; // folds are JSON by contract
     this.background(this.journal.append([], { snapshot }).stored);
+  }
+
+  /** A fold that throws keeps what it had: the facts of others must not be lost with it. */
+  #fold(plugin: Plugin, fact: Fact): void {
+    try {
+      foldOwn(this.#folds, plugin, fact);
+    } catch (error) {
+      this.notice("warning", "hook-failed", `fold of plugin ${plugin.name} failed: ${messageOf(error)}`);
+    }
   }
 
   #apply(fact: Fact): void {
@@ -254,7 +230,7 @@ class SessionHold implements Hold {
       throw new Error(`fact ${fact.seq} after ${this.state.head}: the log was read out of order`);
     this.state = reduce(this.state, fact);
     this.#conversation?.apply(fact);
-    for (const plugin of this.plugins) foldOwn(this.#folds, plugin, fact);
+    for (const plugin of this.plugins) this.#fold(plugin, fact);
     if (fact.type === "run.finished") this.clearHalt();
   }
 }

@@ -4,7 +4,7 @@ import { CapstanError, messageOf } from "./errors.ts";
 import type { Hold } from "./hold.ts";
 import type { Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
-import { type Message, type ToolOutput, textOutput } from "./message.ts";
+import { errorOutput, type Message, type ToolOutput, textOutput } from "./message.ts";
 import type { ModelRequest } from "./model.ts";
 import type { HookContext, HookedCall, InputOutcome, ModelNext, Plugin, PrepareChange, ToolNext } from "./plugin.ts";
 import { performStep, uniqueNames } from "./steps.ts";
@@ -16,7 +16,7 @@ export function isRefusal(output: ToolOutput): boolean {
   return refusals.has(output);
 }
 export function refusal(reason: string): ToolOutput {
-  const output = textOutput(reason, { isError: true });
+  const output = errorOutput(reason);
   refusals.add(output);
   return output;
 }

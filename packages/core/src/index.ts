@@ -58,6 +58,7 @@ export type {
 } from "./message.ts";
 export type { Model, ModelCapabilities, ModelEvent, ModelRequest, ModelSettings, ToolSpec } from "./model.ts";
 export type { Accepted, MailBody, MailboxEntry, Op, OpOf } from "./op.ts";
+export { callFacts, policyOf } from "./policy.ts";
 export { evaluate, parseRule, ruleFor } from "./permission.ts";
 export type { CallFacts, PermissionMode, Policy, Rule, Verdict } from "./permission.ts";
 export { plugin } from "./plugin.ts";
@@ -86,17 +87,20 @@ export type {
 } from "./request.ts";
 export { check, jsonSchema, toJsonSchema, type Checked, type Schema } from "./schema.ts";
 export { drive } from "./run.ts";
-export { failure, type Run, type RunResult } from "./run-handle.ts";
+export { failure } from "./run-handle.ts";
 export { openRuntime } from "./runtime.ts";
-export type { OpenSession, Runtime, RuntimeHost, RuntimeOptions } from "./runtime.ts";
-export type { SendOptions, Session, SessionView } from "./session.ts";
+export type { OpenSession, Runtime } from "./runtime.ts";
+export type { RuntimeHost, RuntimeOptions } from "./runtime-options.ts";
+export type { Run, RunResult, SendOptions, Session, SessionView } from "./session.ts";
 export { initialState, reduce, STATE_VERSION, statusOf } from "./state.ts";
 export type { CallState, QueuedInput, RunState, SessionState, TurnState } from "./state.ts";
 export { storeEngine, type StoreEngineOptions } from "./store-engine.ts";
-export { firstSummary, namedBlobs } from "./store.ts";
+export { namedBlobs } from "./store.ts";
+export { firstSummary } from "./summary.ts";
 export type {
   Append,
   Claim,
+  LogSlice,
   NewMail,
   NewSession,
   OwnerState,

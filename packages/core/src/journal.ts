@@ -1,9 +1,9 @@
 /** The journal port: one worker's hold on one session. Its memory is the log and nothing else. */
 
-import type { Fact, FactBody, LiveBody, NewFact } from "./event.ts";
+import type { Fact, LiveBody, NewFact } from "./event.ts";
 import type { Json } from "./json.ts";
 import type { MailboxEntry } from "./op.ts";
-import type { Snapshot } from "./store.ts";
+import type { LogSlice, Snapshot } from "./store.ts";
 
 /** Every write carries `epoch`; a stale one throws `lost-ownership`. */
 export interface Journal {
@@ -16,8 +16,8 @@ export interface Journal {
   readonly signal: AbortSignal;
   /** The process wants to close: finish what is in flight, begin nothing new. */
   readonly draining: AbortSignal;
-  /** Facts after `after` (default all), oldest first; with `types` only those. */
-  read(options?: { readonly after?: number; readonly types?: readonly FactBody["type"][] }): AsyncIterable<Fact>;
+  /** Oldest first. */
+  read(options?: LogSlice): AsyncIterable<Fact>;
   snapshot(): Promise<Snapshot | undefined>;
   /**
    * Numbers the facts at once and stores them in this order. A known key of this hold gives the fact that has it.
@@ -25,7 +25,7 @@ export interface Journal {
    */
   append(facts: readonly NewFact[], options?: AppendOptions): Appended;
   /** Names the place where an effect runs: a plain call locally, a run block with one attempt on an engine. */
-  step<T extends Json | void>(key: string, perform: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  step<T extends Json | void>(key: string, perform: () => Promise<T>): Promise<T>;
   /** The next mailbox entry that was not yet handed out in this hold; waits for one. Only the loop reads it. Rejects when `signal` aborts. */
   next(): Promise<MailboxEntry>;
   /** As `next`, but `undefined` when none waits now. */

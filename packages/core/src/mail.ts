@@ -1,13 +1,15 @@
 /** The mailbox of a held session: each entry becomes facts at once, also in mid-turn. Only this file reads it. */
 
+import { resolution, withdrawn } from "./closing-facts.ts";
 import type { NewFact } from "./event.ts";
+import { deadlineTimers, timeLeft } from "./deadline.ts";
 import type { HaltReason } from "./decide.ts";
 import type { Hold } from "./hold.ts";
 import type { MailboxEntry, OpOf } from "./op.ts";
-import type { Actor, Answer, OpenRequest, RequestBody } from "./request.ts";
+import type { Actor, Answer, RequestBody } from "./request.ts";
 import type { RunState, SessionState } from "./state.ts";
 
-export type Reply = {
+type Reply = {
   readonly facts: readonly NewFact[];
   /** End the active run; the entry is consumed by its `run.finished`. */
   readonly halt?: HaltReason;
@@ -68,7 +70,7 @@ function replyToOp(state: SessionState, entry: OpEntry, now: number): Reply {
     case "withdraw": {
       const waits = state.queue.some((input) => input.inputId === op.inputId && input.inputId !== state.run?.inputId);
       if (!waits) return { facts: [] };
-      return { facts: [{ type: "input.withdrawn", key: `input/${op.inputId}/withdrawn`, inputId: op.inputId, actor }] };
+      return { facts: [withdrawn(op.inputId, actor)] };
     }
     case "respond":
       return resolve(state, op, actor, now);
@@ -95,7 +97,7 @@ function replyToOp(state: SessionState, entry: OpEntry, now: number): Reply {
 function withdrawal(state: SessionState, runId: string | undefined, actor: Actor): readonly NewFact[] {
   const input = state.queue.find((queued) => queued.runId === runId);
   if (input === undefined || runId === undefined) return [];
-  return [{ type: "input.withdrawn", key: `input/${input.inputId}/withdrawn`, runId, inputId: input.inputId, actor }];
+  return [withdrawn(input.inputId, actor, runId)];
 }
 
 function acceptInput(state: SessionState, op: OpOf<"send">, actor: Actor, inputId: string, runId: string): Reply {
@@ -116,26 +118,17 @@ function acceptInput(state: SessionState, op: OpOf<"send">, actor: Actor, inputI
 function resolve(state: SessionState, op: OpOf<"respond">, actor: Actor, now: number): Reply {
   const request = state.requests[op.requestId];
   if (request === undefined || request.expiresAt <= now || !fits(request.body, op.answer)) return { facts: [] };
-  return resolution(state, request, op.answer, actor);
+  return resolved(state, op.requestId, op.answer, actor);
 }
 
-function resolution(
+function resolved(
   state: SessionState,
-  request: OpenRequest,
+  requestId: string,
   answer: Answer,
   by: Actor | { readonly id: "expiry" },
 ): Reply {
-  const { requestId } = request;
-  const runId = state.run?.id;
-  const fact: NewFact = {
-    type: "request.resolved",
-    key: `request/${requestId}/resolved`,
-    ...(runId !== undefined && { runId }),
-    requestId,
-    answer,
-    by,
-  };
-  return { facts: [fact], timers: [{ name: `expiry/${requestId}`, at: undefined }] };
+  const { fact, timer } = resolution(requestId, answer, by, state.run?.id);
+  return { facts: [fact], timers: [timer] };
 }
 
 /** Whether an answer is of the kind its request asks for. */
@@ -152,24 +145,23 @@ function replyToTimer(state: SessionState, name: string, now: number): Reply {
     const request = state.requests[subject];
     return request === undefined
       ? { facts: [] }
-      : resolution(state, request, expiryAnswer(request.body), { id: "expiry" });
+      : resolved(state, subject, expiryAnswer(request.body), { id: "expiry" });
   }
-  if (kind === "deadline") return state.run?.id === subject ? replyToDeadline(state.run, name, now) : { facts: [] };
-  if (kind === "sleep" && state.run !== undefined) {
-    return {
-      facts: [
-        { type: "step.finished", key: `${subject}/slept`, runId: state.run.id, name: `${subject}/slept`, value: null },
-      ],
-    };
-  }
-  return { facts: [] };
+  if (kind === "deadline") return state.run?.id === subject ? replyToDeadline(state.run, now) : { facts: [] };
+  return kind === "sleep" ? replyToSleep(state, subject) : { facts: [] };
 }
 
-/** Deadlines count time outside suspension: a timer that fires too early for that is set again. */
-function replyToDeadline(run: RunState, name: string, now: number): Reply {
-  const asleep = run.suspendedMs + (run.suspendedAt === undefined ? 0 : now - run.suspendedAt);
-  const leftMs = (run.limits.wallMs ?? 0) - (now - run.startedAt - asleep);
-  return leftMs > 0 ? { facts: [], timers: [{ name, at: now + leftMs }] } : { facts: [], halt: "deadline" };
+/** A sleep ends once, in the call that sleeps: a timer of a run that is over changes nothing. */
+function replyToSleep({ run }: SessionState, step: string): Reply {
+  const name = `${step}/slept`;
+  const asleep = run?.calls.some(({ status, part }) => status === "started" && step.startsWith(`call/${part.callId}/`));
+  if (run === undefined || asleep !== true || run.steps[name] !== undefined) return { facts: [] };
+  return { facts: [{ type: "step.finished", key: name, runId: run.id, name, value: null }] };
+}
+
+/** A timer that fires too early is set again; while the run waits it is not: going on sets it. */
+function replyToDeadline(run: RunState, now: number): Reply {
+  return timeLeft(run, now) > 0 ? { facts: [], timers: deadlineTimers(run, now) } : { facts: [], halt: "deadline" };
 }
 
 /** What an unanswered request becomes: always the careful choice. */

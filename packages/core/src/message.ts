@@ -105,3 +105,8 @@ export function textOf(parts: readonly { readonly type: string; readonly text?: 
 export function textOutput(value: string, options?: { readonly isError?: boolean }): ToolOutput {
   return { content: [text(value)], ...(options?.isError === true && { isError: true }) };
 }
+
+/** What the model reads of a call that failed. */
+export function errorOutput(value: string): ToolOutput {
+  return { content: [text(value)], isError: true };
+}

@@ -1,15 +1,16 @@
 /** The effect itself: a tool's own code under its deadline and the interrupt, and its probe after a crash. */
 
+import { type CallEnd, failed } from "./call-end.ts";
 import { CapstanError, messageOf } from "./errors.ts";
-import type { Hold, Stop } from "./hold.ts";
+import type { Hold } from "./hold.ts";
 import { LIMITS } from "./limits.ts";
-import { type ToolCallPart, textOutput } from "./message.ts";
-import type { CallEnd } from "./run-call.ts";
+import { errorOutput, type ToolCallPart } from "./message.ts";
+import { endedOrIgnored, IGNORED, type Stop } from "./stop.ts";
 import type { Probe, Tool, ToolContext, ToolProgress, ToolResult } from "./tool.ts";
 import { toOutput } from "./tool-output.ts";
 import type { Workspace } from "./workspace.ts";
 
-export type Granted = { readonly attempt: number; readonly idempotencyKey: string; readonly checked: unknown };
+type Granted = { readonly attempt: number; readonly idempotencyKey: string; readonly checked: unknown };
 
 /** Runs the tool to an end that can be recorded. Throws a `CapstanError` of the tool, which ends the run. */
 export async function performTool(hold: Hold, tool: Tool, part: ToolCallPart, granted: Granted): Promise<CallEnd> {
@@ -19,15 +20,15 @@ export async function performTool(hold: Hold, tool: Tool, part: ToolCallPart, gr
   const limit = deadline(hold, tool, stop);
   const progress = progressOf(hold, part.callId);
   const context = await toolContext(hold, part, granted, stop.signal, progress.show);
-  const execution = Promise.resolve().then(() => body.execute(granted.checked as never, context)); // fits the tool's own schema
+  const execution = Promise.resolve().then(() => body.execute(granted.checked, context));
   try {
-    const result = await endedOrIgnored(hold, execution, stop);
+    const result = await endedOrIgnored(hold.definitions.clock, execution, stop);
     if (result === IGNORED) return stopped(hold, limit.expired(), tool, false);
     return await ended(tool, result);
   } catch (error) {
     if (stop.signal.aborted) return stopped(hold, limit.expired(), tool, true);
     if (CapstanError.is(error)) throw error;
-    return { status: "error", output: textOutput(messageOf(error), { isError: true }) };
+    return failed(messageOf(error));
   } finally {
     progress.end();
     limit.cancel();
@@ -40,27 +41,6 @@ async function ended(tool: Tool, result: ToolResult): Promise<CallEnd> {
   return { status: output.isError === true ? "error" : "ok", output };
 }
 
-export const IGNORED: unique symbol = Symbol("ignored");
-
-/** After its signal a tool, or a model, has a short time to end; then its result is ignored. */
-export async function endedOrIgnored<T>(hold: Hold, execution: Promise<T>, stop: Stop): Promise<T | typeof IGNORED> {
-  let cancel = (): void => undefined;
-  const given = new Promise<typeof IGNORED>((resolve) => {
-    const arm = (): void => {
-      cancel = hold.definitions.clock.after(LIMITS.interruptGraceMs, () => resolve(IGNORED));
-    };
-    if (stop.signal.aborted) arm();
-    else stop.onStop = arm;
-  });
-  try {
-    return await Promise.race([execution, given]);
-  } finally {
-    stop.onStop = () => undefined;
-    cancel();
-    execution.catch(() => undefined); // an ignored tool may still fail; nobody listens
-  }
-}
-
 /** The end of a call that was told to stop. One that did not obey has an outcome that nobody knows. */
 function stopped(hold: Hold, expired: boolean, tool: Tool, obeyed: boolean): CallEnd {
   const timedOut = expired && !hold.halted.aborted;
@@ -69,14 +49,8 @@ function stopped(hold: Hold, expired: boolean, tool: Tool, obeyed: boolean): Cal
       ? ""
       : " It did not stop: its outcome is unknown and it may yet happen. Check before any repeat.";
   if (timedOut)
-    return {
-      status: "timeout",
-      output: textOutput(`${tool.name} took too long and was stopped.${doubt}`, { isError: true }),
-    };
-  return {
-    status: doubt === "" ? "cancelled" : "unknown",
-    output: textOutput(`Interrupted.${doubt}`, { isError: true }),
-  };
+    return { status: "timeout", output: errorOutput(`${tool.name} took too long and was stopped.${doubt}`) };
+  return { status: doubt === "" ? "cancelled" : "unknown", output: errorOutput(`Interrupted.${doubt}`) };
 }
 
 function deadline(
@@ -106,7 +80,9 @@ export async function probeTool(
   const limit = deadline(hold, tool, stop);
   try {
     const context = await toolContext(hold, part, { ...intent, attempt: 1, checked }, stop.signal);
-    return await tool.probe(checked as never, context); // checked against the tool's own schema
+    const probing = Promise.resolve().then(() => tool.probe?.(checked, context) ?? "unknown");
+    const probed = await endedOrIgnored(hold.definitions.clock, probing, stop);
+    return probed === IGNORED ? "unknown" : probed;
   } catch (error) {
     if (hold.journal.signal.aborted || hold.halted.aborted) throw error;
     return "unknown";

@@ -61,6 +61,8 @@ const ALIASES: { readonly [name: string]: Need["type"] } = {
   Write: "write",
   Bash: "execute",
 };
+/** Kinds whose tools reach everything below the path that they name. */
+const TAKES_FOLDERS: ReadonlySet<ToolKind> = new Set(["delete", "move", "search"]);
 const FORM = /^([^\s()]+)(?:\((.*)\))?$/;
 const TOOL = /^[A-Za-z][A-Za-z0-9_-]{0,63}$|^mcp:[A-Za-z0-9_.-]+\/(?:\*|[A-Za-z0-9_./-]+)$/;
 
@@ -175,8 +177,7 @@ function forbidsNeed(pattern: Pattern, need: Need, call: CallFacts): Means {
       const location = locate(need.path, call.root);
       if (pattern.path === undefined || location === undefined) return "maybe";
       if (forbidsPath(pattern.path, location, pattern.anyDepth)) return "yes";
-      const takesFolders = call.kind === "delete" || call.kind === "move";
-      return takesFolders && forbidsBelow(pattern.path, location, pattern.anyDepth) ? "maybe" : "no";
+      return TAKES_FOLDERS.has(call.kind) && forbidsBelow(pattern.path, location, pattern.anyDepth) ? "maybe" : "no";
     }
     case "execute":
       return pattern.words === undefined ? "maybe" : forbidsWords(pattern.words, need.command);

@@ -7,7 +7,6 @@ import {
   checkRules,
   evaluate,
   parseRule,
-  pathForbidden,
   type PermissionMode,
   type Policy,
   type PolicyTier,
@@ -35,6 +34,7 @@ function builtInCall(tool: string, kind: CallFacts["kind"], needs: readonly Need
 const reading = (path: string): CallFacts => builtInCall("read_file", "read", [{ type: "read", path }]);
 const writing = (path: string): CallFacts => builtInCall("write_file", "edit", [{ type: "write", path }]);
 const deleting = (path: string): CallFacts => builtInCall("delete_file", "delete", [{ type: "write", path }]);
+const searching = (path: string): CallFacts => builtInCall("grep", "search", [{ type: "read", path }]);
 const shell = (command: string): CallFacts => builtInCall("shell", "execute", [{ type: "execute", command }]);
 const fetching = (url: string): CallFacts => builtInCall("web_fetch", "fetch", [{ type: "fetch", url }]);
 const inCode = (more: Partial<CallFacts> = {}): CallFacts => ({
@@ -459,6 +459,11 @@ describe("evaluate: paths", () => {
     ["a name with ./ only there", reading("a/b/.env"), { deny: ["Read(./.env)"] }, "ask", "allow"],
     ["deleting a folder above", deleting("data"), { deny: ["Edit(./data/keep/**)"] }, "bypass", "ask"],
     ["deleting a folder beside", deleting("tmp"), { deny: ["Edit(./data/keep/**)"] }, "bypass", "allow"],
+    ["searching a folder that holds it", searching("."), { deny: ["Read(.env)"] }, "ask", "ask"],
+    ["searching a folder above", searching("data"), { deny: ["Read(./data/keep/**)"] }, "ask", "ask"],
+    ["searching a folder beside", searching("src"), { deny: ["Read(./data/keep/**)"] }, "ask", "allow"],
+    ["searching what is meant", searching("data/keep"), { deny: ["Read(./data/keep/**)"] }, "ask", "deny"],
+    ["searching under a rule for writes", searching("."), { deny: ["Edit(.env)"] }, "ask", "allow"],
     ["deleting a folder above the root", deleting("/home"), { deny: ["Edit(./data/keep/**)"] }, "bypass", "ask"],
     ["a rule with a pattern for a tool that declares no needs", inCode(), { deny: ["refund(x)"] }, "bypass", "ask"],
     ["a file beside", reading("secrets/key"), { deny: ["Read(./secret/**)"] }, "ask", "allow"],
@@ -1122,19 +1127,6 @@ describe("checkRules", () => {
 
   it("does not check remembered rules, which outlive their tools", () => {
     checkRules({ mode: "ask", tiers: [tier("session", { allow: ["gone"] })] }, names);
-  });
-});
-
-describe("pathForbidden", () => {
-  it("tells a tool which of the paths it found it may not show", () => {
-    const search = builtInCall("search", "search", [{ type: "read", path: "." }]);
-    const rules = policy({ deny: ["Read(.env)", "search(./secret/**)"], ask: ["Read(./private/**)"] });
-    assert.equal(evaluate(search, rules).verdict, "allow");
-    assert.equal(pathForbidden(search, rules, "read", "a/.env"), true);
-    assert.equal(pathForbidden(search, rules, "read", "secret/x"), true);
-    assert.equal(pathForbidden(search, rules, "read", "private/x"), true);
-    assert.equal(pathForbidden(search, rules, "read", "src/x"), false);
-    assert.equal(pathForbidden(search, rules, "write", "a/.env"), false);
   });
 });
 

@@ -59,16 +59,6 @@ export function checkRules(policy: Policy, toolNames: readonly string[]): void {
   }
 }
 
-/**
- * Whether a rule of the policy denies, or asks before, reading or writing one more path of a call that was allowed: for tools
- * that find their paths while they run (search, links). `call.needs` is not looked at.
- */
-export function pathForbidden(call: CallFacts, policy: Policy, type: "read" | "write", path: string): boolean {
-  const found: CallFacts = { ...call, needs: [{ type, path }] };
-  const rules = policy.tiers.flatMap(({ deny, ask }) => [...deny, ...ask]);
-  return rules.some((rule) => rule.pattern !== undefined && forbids(rule, found) !== "no");
-}
-
 function denied(call: CallFacts, policy: Policy): Verdict | undefined {
   for (const { tier, deny } of policy.tiers) {
     const rule = deny.find((candidate) => forbids(candidate, call) === "yes");

@@ -17,30 +17,25 @@ export function effectiveMode(state: Pick<SessionState, "mode" | "run">): Permis
 /** The verdict on a call as the rules are now. `input` was checked against the tool's schema. */
 export function judge(hold: Hold, tool: Tool, input: unknown, hook?: PermissionWord): Verdict {
   const { state, agent, definitions } = hold;
-  return evaluate(callFacts(hold, tool, input, hook), policyOf(state, agent.permission, definitions.permission));
+  const call = callFacts(tool, input, state.workspace?.root, hook);
+  return evaluate(call, policyOf(state, agent.permission, definitions.permission));
 }
 
-/** What rules are matched against. */
-export function callFacts(hold: Hold, tool: Tool, input: unknown, hook?: PermissionWord): CallFacts {
-  const { permission } = tool;
-  const word =
-    typeof permission === "function"
-      ? { word: permission(input as never) }
-      : permission === undefined
-        ? {}
-        : { standing: permission }; // its own schema made the input
-  const root = hold.state.workspace?.root;
+/** What rules are matched against. `input` was checked against the tool's schema, `root` is the workspace's. */
+export function callFacts(tool: Tool, input: unknown, root: string | undefined, hook?: PermissionWord): CallFacts {
+  const { name, kind, builtIn, permission } = tool;
   return {
-    tool: tool.name,
-    kind: tool.kind,
-    builtIn: tool.builtIn,
-    needs: tool.needs(input as never), // as above
-    ...word,
+    tool: name,
+    kind,
+    builtIn,
+    needs: tool.needs(input),
+    ...(typeof permission === "function" ? { word: permission(input) } : permission && { standing: permission }),
     ...(hook !== undefined && { hook }),
     ...(root !== undefined && { root }),
   };
 }
 
+/** The rules that hold for a call, by tier. */
 export function policyOf(
   state: Pick<SessionState, "mode" | "rules" | "run">,
   agent: PermissionRules,
@@ -48,35 +43,23 @@ export function policyOf(
 ): Policy {
   return {
     mode: effectiveMode(state),
-    tiers: [sessionTier(state.rules), tier("agent", agent), tier("global", global)],
+    tiers: [
+      tier("session", state.rules, { allow: state.rules }),
+      tier("agent", agent, agent),
+      tier("global", global, global),
+    ],
   };
 }
 
 type Tier = Policy["tiers"][number];
 
-/** Rules are parsed once: the lists are frozen and keep their identity. */
-const parsed = new WeakMap<PermissionRules, Tier>();
+/** Rules are parsed once. A list of the state changes its identity when a rule is added; the others are frozen. */
+const parsed = new WeakMap<object, Tier>();
 
-/** By the list that the state holds: it changes its identity when a rule is added. */
-const remembered = new WeakMap<readonly string[], Tier>();
-
-function sessionTier(rules: readonly string[]): Tier {
-  const known = remembered.get(rules);
+function tier(name: Tier["tier"], key: object, { allow = [], ask = [], deny = [] }: PermissionRules): Tier {
+  const known = parsed.get(key);
   if (known !== undefined) return known;
-  const made = tier("session", { allow: rules });
-  remembered.set(rules, made);
-  return made;
-}
-
-function tier(name: Tier["tier"], rules: PermissionRules): Tier {
-  const known = parsed.get(rules);
-  if (known !== undefined) return known;
-  const made: Tier = {
-    tier: name,
-    allow: (rules.allow ?? []).map(parseRule),
-    ask: (rules.ask ?? []).map(parseRule),
-    deny: (rules.deny ?? []).map(parseRule),
-  };
-  parsed.set(rules, made);
+  const made: Tier = { tier: name, allow: allow.map(parseRule), ask: ask.map(parseRule), deny: deny.map(parseRule) };
+  parsed.set(key, made);
   return made;
 }

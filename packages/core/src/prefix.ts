@@ -1,13 +1,16 @@
 /** The cache prefix: system text and tool list, rendered once, stored as a blob, sent from the stored bytes ever after. */
 
+import { CapstanError } from "./errors.ts";
 import type { Hold } from "./hold.ts";
 import type { NewFact } from "./event.ts";
 import { canonicalJson, type Json, sha256 } from "./json.ts";
 import type { ToolSpec } from "./model.ts";
+import { LIMITS } from "./limits.ts";
 import { INSTRUCTIONS_STEP } from "./state.ts";
+import { endedOrIgnored } from "./stop.ts";
 import { performStep } from "./steps.ts";
 
-export type Prefix = { readonly hash: string; readonly system: string; readonly tools: readonly ToolSpec[] };
+type Prefix = { readonly hash: string; readonly system: string; readonly tools: readonly ToolSpec[] };
 
 /** Rendered prefixes by hash, so that every session of a process shares one string and one array for the same bytes. */
 const rendered = new Map<string, Prefix>();
@@ -26,11 +29,7 @@ export async function currentPrefix(hold: Hold): Promise<readonly NewFact[]> {
   return [prefixFact(hold, draft, `${runId}/prefix/${draft.hash}`, cause)];
 }
 
-export type PrefixChange = {
-  readonly system: readonly string[];
-  readonly tools: readonly ToolSpec[];
-  readonly cause: string;
-};
+type PrefixChange = { readonly system: readonly string[]; readonly tools: readonly ToolSpec[]; readonly cause: string };
 
 /** What the agent says with what plugins add, for this call on, with their stated cause. */
 export async function changedPrefix(hold: Hold, change: PrefixChange): Promise<Prefix> {
@@ -79,9 +78,24 @@ async function instructionsOf(hold: Hold, render: Exclude<Hold["agent"]["instruc
   const { state } = hold;
   if (state.instructions !== undefined) return state.instructions;
   const session = { id: state.sessionId, metadata: state.metadata, ...(state.key !== undefined && { key: state.key }) };
-  const { signal } = hold.journal;
-  const text = await performStep(hold, { name: INSTRUCTIONS_STEP, rerun: "safe", signal }, () => render(session));
-  return typeof text === "string" ? text : JSON.stringify(text);
+  const stop = hold.stop({ halts: true });
+  const { clock } = hold.definitions;
+  const cancel = clock.after(LIMITS.hookTimeoutMs, () => stop.abort(new CapstanError("timeout", "the time is over")));
+  try {
+    const options = { name: INSTRUCTIONS_STEP, rerun: "safe", signal: stop.signal } as const;
+    const text = await endedOrIgnored(clock, performStep(hold, options, () => checkedText(hold, render(session))), stop);
+    if (typeof text === "string") return text;
+    throw new CapstanError("agent-invalid", `The instructions of agent ${hold.agent.name} took too long to make`);
+  } finally {
+    cancel();
+    stop.end();
+  }
+}
+
+async function checkedText(hold: Hold, made: string | Promise<string>): Promise<string> {
+  const text: unknown = await made; // an author's function: its type is a promise, not a fact
+  if (typeof text === "string") return text;
+  throw new CapstanError("agent-invalid", `The instructions of agent ${hold.agent.name} are not a text`);
 }
 
 async function causeOf(hold: Hold, draft: Prefix): Promise<string> {

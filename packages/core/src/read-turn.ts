@@ -6,7 +6,7 @@ import type { LiveBody, Problem, TurnReason } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { NO_USAGE, type Part, type Usage } from "./message.ts";
 import type { ModelEvent } from "./model.ts";
-import { endedOrIgnored, IGNORED } from "./perform-tool.ts";
+import { endedOrIgnored, IGNORED } from "./stop.ts";
 
 /** Plain data: engines may store it as the value of the model step. */
 export type TurnResult = {
@@ -20,7 +20,7 @@ export type TurnResult = {
   readonly problem?: Problem;
   readonly retryAfterMs?: number;
 };
-export type TurnNames = { readonly turn: number; readonly attempt: number; readonly runId: string };
+type TurnNames = { readonly turn: number; readonly attempt: number; readonly runId: string };
 
 type Block = {
   readonly id: string;
@@ -44,8 +44,10 @@ export async function readTurn(
   const stream = (): AsyncIterable<readonly ModelEvent[]> => open(stop.signal);
   try {
     // a model that does not hear its signal must not hold up an interrupt
-    if ((await endedOrIgnored(hold, reader.readAll(stream), stop)) === IGNORED) return reader.end("interrupted");
+    if ((await endedOrIgnored(hold.definitions.clock, reader.readAll(stream), stop)) === IGNORED)
+      return reader.end("interrupted");
   } catch (error) {
+    if (reader.finished !== undefined) return reader.end(reader.finished); // what comes after the end changes nothing
     if (hold.halted.aborted || hold.journal.signal.aborted) return reader.end("interrupted");
     const known = CapstanError.is(error) ? error : undefined;
     const problem = known === undefined ? { ...toProblem(error), code: "model-failed" } : toProblem(known);

@@ -13,7 +13,7 @@ export type Redactor = {
   /** Takes effect for all that comes later, also in streams that are open. */
   add(secret: string): void;
 };
-export type RedactorStream = {
+type RedactorStream = {
   /** Holds back an end that could be the beginning of a secret. */
   push(delta: string): string;
   /** What was held back. The stream may be used again afterwards. */

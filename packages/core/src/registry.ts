@@ -1,6 +1,6 @@
 /** What one runtime knows: its agents, models, workspaces and plugins, and the work it does on its engine. */
 
-import type { Agent, Permission } from "./agent.ts";
+import { type Agent, type Permission, repeated } from "./agent.ts";
 import type { Clock } from "./clock.ts";
 import type { Definitions } from "./definitions.ts";
 import type { Engine } from "./engine.ts";
@@ -14,7 +14,7 @@ import type { Plugin } from "./plugin.ts";
 import { policyOf } from "./policy.ts";
 import { type Redactor, redactor } from "./redact.ts";
 import { drive } from "./run.ts";
-import type { RuntimeOptions } from "./runtime.ts";
+import type { RuntimeOptions } from "./runtime-options.ts";
 import type { Workspace, WorkspaceFactory } from "./workspace.ts";
 
 export class Registry implements Definitions {
@@ -101,18 +101,10 @@ export class Registry implements Definitions {
     if (fixed !== undefined) return Promise.resolve(fixed);
     const wanted = name ?? agent.model;
     if (typeof wanted !== "string") return Promise.resolve(wanted);
-    const known = this.#resolved.get(wanted);
-    if (known !== undefined) return known;
-    const resolving = this.#resolveModel(wanted);
-    this.#resolved.set(wanted, resolving);
-    resolving.catch(() => this.#resolved.delete(wanted)); // a key may be set later
-    return resolving;
+    return kept(this.#resolved, wanted, () => this.#resolveModel(wanted)); // a key may be set later
   }
 
   workspace({ kind, root }: WorkspaceRef): Promise<Workspace> {
-    const name = `${kind}:${root}`;
-    const known = this.#workspaces.get(name);
-    if (known !== undefined) return known;
     const factory = this.#factories[kind];
     if (factory === undefined) {
       return Promise.reject(
@@ -122,10 +114,7 @@ export class Registry implements Definitions {
         ),
       );
     }
-    const opening = factory(root);
-    this.#workspaces.set(name, opening);
-    opening.catch(() => this.#workspaces.delete(name)); // the folder may come back
-    return opening;
+    return kept(this.#workspaces, `${kind}:${root}`, () => factory(root)); // the folder may come back
   }
 
   async close(graceMs: number): Promise<void> {
@@ -144,9 +133,9 @@ export class Registry implements Definitions {
   }
 
   async #open(agents: readonly Agent<unknown>[]): Promise<void> {
-    const twice = agents.find((agent, index) => agents.findIndex((other) => other.name === agent.name) !== index);
+    const twice = repeated(agents.map(({ name }) => name));
     if (twice !== undefined) {
-      throw new CapstanError("agent-invalid", `Two agents are named ${twice.name}; names are unique in a runtime`);
+      throw new CapstanError("agent-invalid", `Two agents are named ${twice}; names are unique in a runtime`);
     }
     const shared = this.plugins.flatMap((plugin) => plugin.tools ?? []);
     for (const agent of agents) {
@@ -246,10 +235,19 @@ export class Registry implements Definitions {
 /** Registries of open engines. */
 const open = new WeakMap<Engine, Registry>();
 
+/** The promise of this key, made once; a failed one is forgotten. */
+function kept<T>(promises: Map<string, Promise<T>>, key: string, make: () => Promise<T>): Promise<T> {
+  const known = promises.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  promises.set(key, made);
+  made.catch(() => promises.delete(key));
+  return made;
+}
+
 /** Names are keys: of a plugin's fold and steps, of a tool for the model and for rules. */
 function refuseTwice(kind: string, named: readonly { readonly name: string }[]): void {
-  const names = named.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  const twice = repeated(named.map(({ name }) => name));
   if (twice === undefined) return;
   throw new CapstanError(
     "plugin-invalid",

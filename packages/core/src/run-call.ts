@@ -1,13 +1,15 @@
 /** One call: hooks around it, permission bound to its exact input, intent before the effect, doubt after a crash. */
 
+import { type CallEnd, failed, unknown } from "./call-end.ts";
 import { CapstanError, messageOf } from "./errors.ts";
 import type { FactOf, NewFact, ToolStatus } from "./event.ts";
 import { keepBytes } from "./blobs.ts";
+import { hasOpenStep } from "./finish-run.ts";
 import { runFlow } from "./flow.ts";
 import type { Hold } from "./hold.ts";
 import { hasToolHooks, isRefusal, refusal, runToolHooks } from "./hooks.ts";
 import { copyJson, hashJson, type Json, sha256 } from "./json.ts";
-import { type ToolCallPart, type ToolOutput, textOutput } from "./message.ts";
+import { errorOutput, type ToolCallPart, type ToolOutput, textOutput } from "./message.ts";
 import { ruleFor, type Verdict } from "./permission.ts";
 import type { HookedCall } from "./plugin.ts";
 import { callFacts, judge } from "./policy.ts";
@@ -17,10 +19,9 @@ import { check } from "./schema.ts";
 import { UnknownOutcome } from "./steps.ts";
 import type { CallState } from "./state.ts";
 import type { Tool } from "./tool.ts";
-import { endedOrIgnored, IGNORED, performTool, probeTool } from "./perform-tool.ts";
+import { performTool, probeTool } from "./perform-tool.ts";
+import { endedOrIgnored, IGNORED } from "./stop.ts";
 import { toOutput } from "./tool-output.ts";
-
-export type CallEnd = { readonly status: ToolStatus; readonly output: ToolOutput };
 
 /** Throws when the run was halted before the call came to an end, and a `CapstanError` that is to end the run. */
 export async function runCall(hold: Hold, tool: Tool, call: CallState): Promise<CallEnd> {
@@ -51,7 +52,7 @@ export function permissionRequest(
 ): { readonly name: string; readonly body: PermissionRequest } {
   const cwd = hold.state.workspace?.root;
   const inputHash = hashJson(input);
-  const rule = ruleFor(callFacts(hold, tool, checked));
+  const rule = ruleFor(callFacts(tool, checked, hold.state.workspace?.root));
   const body: PermissionRequest = {
     type: "permission",
     callId: part.callId,
@@ -118,7 +119,7 @@ async function grantFor(
 
 /** An "always" answer becomes a rule of the session, once. */
 async function remember(hold: Hold, tool: Tool, checked: unknown, requestId: string): Promise<void> {
-  const rule = ruleFor(callFacts(hold, tool, checked));
+  const rule = ruleFor(callFacts(tool, checked, hold.state.workspace?.root));
   const actor = hold.state.run?.actor;
   if (rule === undefined || actor === undefined || hold.state.rules.includes(rule)) return;
   await hold.append([{ type: "session.updated", key: `request/${requestId}/rule`, addRules: [rule], actor }]);
@@ -131,7 +132,11 @@ async function performGranted(hold: Hold, tool: Tool, call: CallState, grant: Gr
     await intend(hold, tool, call, grant, call.attempts + 1);
     const stop = hold.stop({ halts: true });
     try {
-      const result = await endedOrIgnored(hold, runFlow(hold, tool, part, grant.checked, stop.signal), stop);
+      const result = await endedOrIgnored(
+        hold.definitions.clock,
+        runFlow(hold, tool, part, grant.checked, stop.signal),
+        stop,
+      );
       if (result === IGNORED) return leftFlow(hold, part);
       return { status: "ok", output: await toOutput(tool, result) };
     } catch (error) {
@@ -141,11 +146,13 @@ async function performGranted(hold: Hold, tool: Tool, call: CallState, grant: Gr
     }
   }
   let intent = call.intent ?? (await intend(hold, tool, call, grant, 1));
+  const notBegun: CallEnd = { status: "cancelled", output: errorOutput("Interrupted before it began.") };
   for (let attempt = Math.max(call.attempts, 1); ; attempt++) {
     const owned = intent;
     const key = `call/${part.callId}/perform/${attempt}`;
     const value = await hold.journal.step(key, async () => {
       if (owned.attemptId !== hold.journal.attemptId) return null; // in doubt: whoever did not write the intent may not perform
+      if (hold.halted.aborted) return notBegun as unknown as Json; // halted while the intent went to the disk
       const granted = { ...owned, attempt, checked: grant.checked };
       return (await performTool(hold, tool, part, granted)) as unknown as Json; // plain data
     });
@@ -167,7 +174,7 @@ async function intend(
   hold.halted.throwIfAborted(); // nothing begins once the run is to end
   const { callId, name } = part;
   const { journal, state } = hold;
-  const needs = tool.needs(grant.checked as never); // checked against the tool's own schema
+  const needs = tool.needs(grant.checked);
   const locations = needs.flatMap((need) => ("path" in need ? [{ path: need.path }] : []));
   const workspace = state.workspace === undefined ? undefined : await hold.definitions.workspace(state.workspace);
   const fact: NewFact = {
@@ -210,6 +217,7 @@ async function settle(
     tool: part.name,
     input: intent.input,
     startedAt: intent.at,
+    name: `${part.callId}/doubt/${intent.attemptId}`,
   });
   switch (outcome) {
     case "run-again":
@@ -222,9 +230,7 @@ async function settle(
     case "skip":
       return {
         status: "cancelled",
-        output: textOutput("A crash came in between; a person says that it did not happen, and to skip it.", {
-          isError: true,
-        }),
+        output: errorOutput("A crash came in between; a person says that it did not happen, and to skip it."),
       };
     case "unknown":
       return unknown(
@@ -258,10 +264,9 @@ async function keepRaw(hold: Hold, callId: string, end: CallEnd): Promise<CallEn
 
 /** A flow that did not stop when it was told to. A step that it had begun may yet happen. */
 function leftFlow({ state }: Hold, { callId }: ToolCallPart): CallEnd {
-  const { steps = {}, stepIntents = {} } = state.run ?? {};
-  const begun = Object.keys(stepIntents).filter((name) => name.startsWith(`call/${callId}/step/`));
-  if (begun.every((name) => steps[name] !== undefined))
-    return { status: "cancelled", output: textOutput("Interrupted.", { isError: true }) };
+  if (state.run === undefined || !hasOpenStep(state.run, callId)) {
+    return { status: "cancelled", output: errorOutput("Interrupted.") };
+  }
   return unknown(
     "Interrupted. A step did not stop: its outcome is unknown and it may yet happen. Check before any repeat.",
   );
@@ -274,16 +279,9 @@ function flowFailure(hold: Hold, error: unknown): CallEnd {
   return failed(messageOf(error));
 }
 
-function failed(message: string): CallEnd {
-  return { status: "error", output: textOutput(message, { isError: true }) };
-}
-function unknown(message: string): CallEnd {
-  return { status: "unknown", output: textOutput(message, { isError: true }) };
-}
-
 function titleOf(tool: Tool, checked: unknown): string {
   try {
-    return tool.title(checked as never); // checked against the tool's own schema
+    return tool.title(checked);
   } catch {
     return tool.name; // a title is for show; its failure must not stop the call
   }

@@ -5,45 +5,13 @@ import { CapstanError, ERROR_CODES, type ErrorCode } from "./errors.ts";
 import { type Envelope, isLive, type Problem, type StopReason } from "./event.ts";
 import { conversation } from "./conversation.ts";
 import type { Json } from "./json.ts";
-import { type Message, NO_USAGE, textOf, type Usage } from "./message.ts";
+import { type Message, NO_USAGE, textOf } from "./message.ts";
 import type { Accepted } from "./op.ts";
 import type { OpenRequest } from "./request.ts";
-import { check, type Schema } from "./schema.ts";
-import type { Session } from "./session.ts";
+import { check, type Checked, type Schema } from "./schema.ts";
+import type { Run, RunResult, Session } from "./session.ts";
 
-export type RunResult<Output = string> = {
-  readonly status: "finished" | "waiting";
-  readonly reason?: StopReason;
-  /** Text of the last message of the model. */
-  readonly text: string;
-  readonly output?: Output;
-  /** Open requests of a waiting run. */
-  readonly requests: readonly OpenRequest[];
-  /** What this run added to the conversation. */
-  readonly messages: readonly Message[];
-  readonly usage: Usage;
-  readonly turns: number;
-  readonly error?: Problem;
-};
-
-export interface Run<Output = string> {
-  /** For a steer: the run that took it, once it did. */
-  readonly id: string;
-  readonly inputId: string;
-  readonly session: Session<Output>;
-  /** From its first fact to `run.finished`, whenever called. Leaving the loop does not stop the run. */
-  events(options?: { readonly signal?: AbortSignal }): AsyncIterable<Envelope>;
-  /** Text as it comes; `reset` means that all text since the last turn is void. */
-  deltas(): AsyncIterable<{ readonly text: string; readonly reset: boolean }>;
-  /** Never throws for what happened in the run. `waiting` when only an answer can move it and this process has no `onRequest`. */
-  result(): Promise<RunResult<Output>>;
-  /** The final text. Throws unless the run ended with `end-turn`; `error.code` says why. */
-  text(): Promise<string>;
-  /** The final output, checked by the agent's `output` schema; the text without one. Throws as `text` and `output-invalid`. */
-  output(): Promise<Output>;
-}
-
-export type RunSource<Output> = {
+type RunSource<Output> = {
   readonly engine: Engine;
   readonly session: Session<Output>;
   readonly schema: Schema<Output> | undefined;
@@ -92,46 +60,44 @@ class RunHandle<Output> implements Run<Output> {
 
   async result(): Promise<RunResult<Output>> {
     const said = conversation();
-    let end: Omit<RunResult<Output>, "messages" | "text" | "requests"> = {
-      status: "finished",
-      usage: NO_USAGE,
-      turns: 0,
-    };
     const asked = new Set<string>();
+    const resultOf = (known: Partial<RunResult<Output>>): RunResult<Output> => {
+      const { messages } = said;
+      return {
+        status: "finished",
+        requests: [],
+        messages,
+        text: lastText(messages),
+        usage: NO_USAGE,
+        turns: 0,
+        ...known,
+      };
+    };
     for await (const { event } of this.events()) {
       if (event.type === "notice" && STOPS_HERE.has(event.code)) {
         const error: Problem = { code: event.code, message: event.title, retryable: true };
-        return {
-          ...end,
-          status: "waiting",
-          requests: [],
-          messages: said.messages,
-          text: lastText(said.messages),
-          error,
-        };
+        return resultOf({ status: "waiting", error });
       }
       if (!isLive(event)) said.apply(event);
       if (event.type === "request.opened") asked.add(event.requestId);
       if (event.type === "request.resolved") asked.delete(event.requestId);
       if (event.type === "run.finished") {
         const { reason, usage, turns, error } = event;
-        end = { status: "finished", reason, usage, turns, ...(error !== undefined && { error }) };
-      } else if (event.type === "run.suspended" || (event.type === "notice" && event.code === "request-open")) {
+        const output = reason === "end-turn" ? await this.#parse(lastText(said.messages)) : undefined;
+        return resultOf({
+          reason,
+          usage,
+          turns,
+          ...(error !== undefined && { error }),
+          ...(output?.ok === true && { output: output.value }),
+        });
+      }
+      if (event.type === "run.suspended" || (event.type === "notice" && event.code === "request-open")) {
         const requests = await this.#waitsFor(asked);
-        if (requests.length === 0) continue;
-        return { ...end, status: "waiting", requests, messages: said.messages, text: lastText(said.messages) };
+        if (requests.length > 0) return resultOf({ status: "waiting", requests });
       }
     }
-    end = { ...end, reason: end.reason ?? "interrupted" }; // its input was taken back before it began
-    const text = lastText(said.messages);
-    const output = end.reason === "end-turn" ? await this.#parse(text) : undefined;
-    return {
-      ...end,
-      requests: [],
-      messages: said.messages,
-      text,
-      ...(output?.ok === true && { output: output.value }),
-    };
+    return resultOf({ reason: "interrupted" }); // its input was taken back before it began
   }
 
   async text(): Promise<string> {
@@ -156,9 +122,7 @@ class RunHandle<Output> implements Run<Output> {
     return openRequests.some(({ requestId }) => this.#source.answers(requestId)) ? [] : openRequests;
   }
 
-  async #parse(
-    text: string,
-  ): Promise<{ readonly ok: true; readonly value: Output } | { readonly ok: false; readonly problem: string }> {
+  async #parse(text: string): Promise<Checked<Output>> {
     const { schema } = this.#source;
     if (schema === undefined) return { ok: true, value: text as Output }; // without a schema Output is string
     let value: Json;
@@ -188,27 +152,20 @@ function lastText(messages: readonly Message[]): string {
   return last === undefined ? "" : textOf(last.parts);
 }
 
-const CODE_OF: { readonly [reason in StopReason]?: ErrorCode } = {
-  "max-turns": "limit-reached",
-  "max-tokens": "limit-reached",
-  budget: "limit-reached",
-  deadline: "limit-reached",
-  interrupted: "interrupted",
-  refusal: "model-refused",
-  "content-filter": "model-refused",
-  "refused-input": "input-invalid",
-  "context-exceeded": "model-context-exceeded",
-};
-
-const WHY: { readonly [reason in StopReason]?: string } = {
-  "max-turns": "The run reached its limit of turns; raise limits.turns or ask for less",
-  "max-tokens": "The model's answer was cut at its output limit; raise settings.maxOutputTokens",
-  budget: "The run used up its budget; raise its limits or ask for less",
-  deadline: "The run took longer than limits.wallMs",
-  interrupted: "The run was interrupted",
-  refusal: "The model refused to answer",
-  "content-filter": "The provider's content filter stopped the answer",
-  "context-exceeded": "The conversation is longer than the model's context; start a new session",
+/** For the ends that carry no error of their own. */
+const ENDS: Partial<Record<StopReason, readonly [ErrorCode, string]>> = {
+  "max-turns": ["limit-reached", "The run reached its limit of turns; raise limits.turns or ask for less"],
+  "max-tokens": ["limit-reached", "The model's answer was cut at its output limit; raise settings.maxOutputTokens"],
+  budget: ["limit-reached", "The run used up its budget; raise its limits or ask for less"],
+  deadline: ["limit-reached", "The run took longer than limits.wallMs"],
+  interrupted: ["interrupted", "The run was interrupted"],
+  refusal: ["model-refused", "The model refused to answer"],
+  "content-filter": ["model-refused", "The provider's content filter stopped the answer"],
+  "refused-input": ["input-invalid", "The run ended with refused-input"],
+  "context-exceeded": [
+    "model-context-exceeded",
+    "The conversation is longer than the model's context; start a new session",
+  ],
 };
 
 /** Why a run has no final text. */
@@ -225,8 +182,6 @@ export function failure(result: RunResult<unknown>): CapstanError {
     const code = ERROR_CODES.find((known) => known === error.code) ?? "run-failed";
     return new CapstanError(code, error.message, { retryable: error.retryable });
   }
-  return new CapstanError(
-    CODE_OF[reason] ?? "run-failed",
-    `${WHY[reason] ?? `The run ended with ${reason}`} (turns: ${result.turns})`,
-  );
+  const [code, why] = ENDS[reason] ?? ["run-failed", `The run ended with ${reason}`];
+  return new CapstanError(code, `${why} (turns: ${result.turns})`);
 }

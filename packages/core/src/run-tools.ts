@@ -1,11 +1,13 @@
 /** The calls of one turn: rules for all first, then each as soon as it may run, results recorded as they come. */
 
+import { type CallEnd, failed } from "./call-end.ts";
+import { resolution } from "./closing-facts.ts";
 import { CapstanError, messageOf, toProblem } from "./errors.ts";
 import type { NewFact, ToolStatus } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { hasToolHooks } from "./hooks.ts";
 import { copyJson } from "./json.ts";
-import { type ToolOutput, textOutput } from "./message.ts";
+import { errorOutput, type ToolOutput } from "./message.ts";
 import { judge } from "./policy.ts";
 import { openRequests } from "./requests.ts";
 import { permissionRequest, runCall } from "./run-call.ts";
@@ -25,8 +27,9 @@ export async function runTools(hold: Hold): Promise<readonly string[]> {
     const draining = hold.journal.draining.aborted; // finish what is in flight, begin nothing new
     if (left.length === 0 || (draining && hold.running.size === 0)) return [];
     if (!draining && left.length > hold.running.size) for (const call of startable(hold)) start(hold, call);
-    const busy = [...hold.running.keys()].some((callId) => !hold.waiting.has(callId));
-    if (!busy) return [...new Set([...hold.waiting.values(), ...Object.keys(hold.state.requests)])];
+    const busy = [...hold.running.keys()].some((callId) => !hold.isBlocked(callId));
+    const waits = [...hold.waiting.values()].flatMap((ids) => [...ids]);
+    if (!busy) return [...new Set([...waits, ...Object.keys(hold.state.requests)])];
     await hold.changed();
   }
 }
@@ -34,15 +37,16 @@ export async function runTools(hold: Hold): Promise<readonly string[]> {
 /** A question about a tool that has changed since is void: the call is judged again, by its new definition. */
 export async function closeStaleRequests(hold: Hold): Promise<void> {
   const runId = hold.state.run?.id;
-  const facts = Object.values(hold.state.requests).flatMap(({ requestId, body }): NewFact[] => {
+  const closed = Object.values(hold.state.requests).flatMap(({ requestId, body }) => {
     if (body.type !== "permission" || findTool(hold, body.tool)?.hash === body.binding.toolHash) return [];
     const answer = { type: "permission", allow: false, reason: "the tool has changed since" } as const;
-    const key = `request/${requestId}/resolved`;
-    return [
-      { type: "request.resolved", key, ...(runId !== undefined && { runId }), requestId, answer, by: { id: "rule" } },
-    ];
+    return [resolution(requestId, answer, { id: "rule" }, runId)];
   });
-  if (facts.length > 0) await hold.append(facts, { sync: true });
+  if (closed.length === 0) return;
+  await hold.append(
+    closed.map(({ fact }) => fact),
+    { sync: true, timers: closed.map(({ timer }) => timer) },
+  );
 }
 
 /** A tool that this run may use. */
@@ -63,21 +67,13 @@ async function judgeAll(hold: Hold): Promise<void> {
     const { callId, name } = part;
     const tool = findTool(hold, name);
     if (tool === undefined) {
-      refused.push(finishedFact(hold, callId, name, "error", textOutput(unknownTool(hold, name), { isError: true })));
+      refused.push(finishedFact(hold, callId, name, "error", errorOutput(unknownTool(hold, name))));
       continue;
     }
     const checked = await check(tool.schema, copyJson(part.input));
     if (!checked.ok) {
       const said = typeof part.input === "string" ? "its arguments are not valid JSON" : checked.problem;
-      refused.push(
-        finishedFact(
-          hold,
-          callId,
-          name,
-          "error",
-          textOutput(`Wrong arguments for ${name}: ${said}`, { isError: true }),
-        ),
-      );
+      refused.push(finishedFact(hold, callId, name, "error", errorOutput(`Wrong arguments for ${name}: ${said}`)));
       continue;
     }
     const verdict = judge(hold, tool, checked.value);
@@ -85,9 +81,7 @@ async function judgeAll(hold: Hold): Promise<void> {
     const open = hasToolHooks(hold.plugins) && judge(hold, tool, checked.value, "allow").verdict === "allow";
     if (open) continue;
     if (verdict.verdict === "deny") {
-      refused.push(
-        finishedFact(hold, callId, name, "denied", textOutput(`Refused: ${verdict.reason}`, { isError: true })),
-      );
+      refused.push(finishedFact(hold, callId, name, "denied", errorOutput(`Refused: ${verdict.reason}`)));
     } else if (verdict.verdict === "ask")
       asks.push(permissionRequest(hold, tool, part, part.input, checked.value, verdict));
   }
@@ -130,19 +124,15 @@ async function finishOne(hold: Hold, call: CallState): Promise<void> {
   const { clock } = hold.definitions;
   const startedAt = clock.monotonic();
   const tool = findTool(hold, name);
-  let end: { readonly status: ToolStatus; readonly output: ToolOutput };
+  let end: CallEnd;
   try {
-    end =
-      tool === undefined
-        ? { status: "error", output: textOutput(unknownTool(hold, name), { isError: true }) }
-        : await runCall(hold, tool, call);
+    end = tool === undefined ? failed(unknownTool(hold, name)) : await runCall(hold, tool, call);
   } catch (error) {
     if (hold.journal.signal.aborted || CapstanError.is(error, "lost-ownership")) throw error;
     if (hold.halted.aborted) return;
-    if (!CapstanError.is(error)) throw error;
     // what only the user can put right ends the run, with the call's result in the log; nothing may start in between
     hold.requestHalt("failed", { problem: toProblem(error) });
-    await hold.append([finishedFact(hold, callId, name, "error", textOutput(messageOf(error), { isError: true }))]);
+    await hold.append([finishedFact(hold, callId, name, "error", errorOutput(messageOf(error)))]);
     return;
   }
   const durationMs = Math.round(clock.monotonic() - startedAt);

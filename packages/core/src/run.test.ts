@@ -4,7 +4,7 @@ import { agent } from "./agent.ts";
 import { CapstanError } from "./errors.ts";
 import { type Fact, type FactOf, isLive, type LiveBody } from "./event.ts";
 import type { Model, ModelEvent } from "./model.ts";
-import type { Run } from "./run-handle.ts";
+import type { Run } from "./session.ts";
 import { scriptedModel, type ScriptedReply, type ScriptedTurn } from "./testing/scripted-model.ts";
 import { testRuntime, type TestRuntime } from "./testing/test-runtime.ts";
 import { transcript } from "./testing/transcript.ts";

@@ -1,6 +1,8 @@
 /** The loop: fold the log, decide, perform, append, until nothing is left to do. Read this file first. */
 
+import { awaitAny } from "./await-request.ts";
 import { callModel } from "./call-model.ts";
+import { deadlineTimers } from "./deadline.ts";
 import { type Action, decide } from "./decide.ts";
 import type { Definitions } from "./definitions.ts";
 import { toProblem } from "./errors.ts";
@@ -8,7 +10,6 @@ import { finish, haltRun } from "./finish-run.ts";
 import { type Hold, openHold } from "./hold.ts";
 import type { Journal } from "./journal.ts";
 import { readMail, takeMail } from "./mail.ts";
-import { awaitAny } from "./requests.ts";
 import { closeStaleRequests, runTools } from "./run-tools.ts";
 import { startRun, takeInput } from "./start-run.ts";
 
@@ -36,7 +37,7 @@ export async function drive(journal: Journal, definitions: Definitions): Promise
     try {
       if ((await perform(hold, action)) === "parked") return "parked";
     } catch (error) {
-      if (journal.signal.aborted || hold.state.run === undefined) throw error;
+      if (journal.signal.aborted || hold.state.run === undefined || action.type === "halt") throw error;
       if (hold.halt === undefined) hold.requestHalt("failed", { problem: toProblem(error) }); // else it only obeyed its signal
     }
   }
@@ -73,9 +74,10 @@ async function resume(hold: Hold): Promise<void> {
   const { epoch } = hold.journal;
   const by = run.suspendedAt === undefined ? "recovery" : "answer";
   await hold.append([{ type: "run.resumed", key: `${run.id}/resumed/${epoch}`, runId: run.id, epoch, by }]);
+  const awake = hold.state.run;
+  if (awake !== undefined) await hold.append([], { timers: deadlineTimers(awake, hold.definitions.clock.now()) });
   await closeStaleRequests(hold);
-  const interrupting = queue.some((input) => input.ifBusy === "interrupt" && input.inputId !== run.inputId);
-  if (interrupting) hold.requestHalt("interrupted"); // its sender was told so before a crash
+  if (queue.some((input) => input.interrupts === run.id)) hold.requestHalt("interrupted"); // its sender was told so before a crash
 }
 
 /** An interrupt that came when its run had just ended changes nothing. */

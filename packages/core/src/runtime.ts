@@ -1,48 +1,19 @@
 /** A runtime: agents by name on one engine. What a program opens first and closes last. */
 
-import type { Agent, Permission } from "./agent.ts";
-import { type Clock, systemClock } from "./clock.ts";
-import type { Definitions } from "./definitions.ts";
-import type { Engine } from "./engine.ts";
+import type { Agent } from "./agent.ts";
+import { systemClock } from "./clock.ts";
 import { CapstanError } from "./errors.ts";
 import type { Metadata, WorkspaceRef } from "./event.ts";
-import { type Ids, systemIds } from "./ids.ts";
+import { systemIds } from "./ids.ts";
 import type { Json } from "./json.ts";
 import type { Message, Part } from "./message.ts";
-import type { Model } from "./model.ts";
 import type { Op } from "./op.ts";
-import type { Plugin } from "./plugin.ts";
 import { Registry } from "./registry.ts";
 import type { Actor, OpenRequest } from "./request.ts";
-import type { Run } from "./run-handle.ts";
-import { type SendOptions, type Session, sessionHandle, type SessionSource, toParts } from "./session.ts";
+import type { RuntimeOptions } from "./runtime-options.ts";
+import type { Run, SendOptions, Session } from "./session.ts";
+import { sessionHandle, type SessionSource, toParts } from "./session-handle.ts";
 import type { SessionFilter, SessionSummary } from "./store.ts";
-import type { WorkspaceFactory } from "./workspace.ts";
-
-export type RuntimeOptions = {
-  readonly agents: readonly Agent<unknown>[];
-  /** Closed with the runtime. */
-  readonly engine: Engine;
-  /** Which sessions this process drives: those it opens and their children, all of the store, or none. Default "own". */
-  readonly work?: "own" | "all" | "none";
-  /** Rules and mode for every agent of this runtime. */
-  readonly permission?: Permission;
-  readonly workspaces?: { readonly [kind: string]: WorkspaceFactory };
-  readonly plugins?: readonly Plugin[];
-  /** Models in place of an agent's own, by agent name. */
-  readonly models?: { readonly [agent: string]: Model };
-  readonly onRequest?: Definitions["onRequest"];
-  /** Texts that never enter log, stream or error. */
-  readonly secrets?: readonly string[];
-  /** What only embedders and tests give. */
-  readonly host?: RuntimeHost;
-};
-export type RuntimeHost = {
-  readonly clock?: Clock;
-  readonly ids?: Ids;
-  /** Makes a model of `"provider/name"`. */
-  readonly resolveModel?: (name: string) => Promise<Model>;
-};
 
 export type OpenSession<Output> = {
   readonly agent: Agent<Output> | string;

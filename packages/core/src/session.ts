@@ -1,22 +1,11 @@
-/** One conversation, as an author of agents holds it. Everything here works from any process that opens the same store. */
+/** One conversation and its runs, as an author of agents holds them. All of it works from any process that opens the same store. */
 
-import type { Agent } from "./agent.ts";
-import { conversation, CONVERSATION_FACTS } from "./conversation.ts";
-import type { Engine, EventsOptions } from "./engine.ts";
-import { CapstanError } from "./errors.ts";
-import type { Envelope, FactOf, IfBusy, Limits, Metadata, Overrides } from "./event.ts";
-import type { Ids } from "./ids.ts";
-import type { Json } from "./json.ts";
-import { keepBytes } from "./blobs.ts";
-import { LIMITS } from "./limits.ts";
-import { fits } from "./mail.ts";
-import { type Message, type Part, text } from "./message.ts";
+import type { EventsOptions } from "./engine.ts";
+import type { Envelope, IfBusy, Limits, Metadata, Problem, StopReason } from "./event.ts";
+import type { Message, Part, Usage } from "./message.ts";
 import type { ModelSettings } from "./model.ts";
-import type { Accepted, Op } from "./op.ts";
-import type { Actor, Answer } from "./request.ts";
-import type { Redactor } from "./redact.ts";
-import { type Run, runHandle } from "./run-handle.ts";
-import { initialState, reduce, type SessionState, STATE_VERSION, statusOf } from "./state.ts";
+import type { Answer, OpenRequest } from "./request.ts";
+import type { SessionState } from "./state.ts";
 import type { SessionStatus } from "./store.ts";
 
 export type SendOptions = {
@@ -32,10 +21,7 @@ export type SendOptions = {
   readonly limits?: Limits;
   readonly mode?: string;
 };
-export type SessionView = Omit<SessionState, "requests"> & {
-  readonly status: SessionStatus;
-  readonly requests: SessionState["requests"];
-};
+export type SessionView = SessionState & { readonly status: SessionStatus };
 
 export interface Session<Output = string> {
   readonly id: string;
@@ -67,194 +53,34 @@ export interface Session<Output = string> {
   remove(): Promise<void>;
 }
 
-export type SessionSource = {
-  readonly engine: Engine;
-  readonly ids: Ids;
-  readonly redactor: Redactor;
-  readonly actor: Actor;
-  /** Whether this process drives the session, so that waiting for an effect of an op ends. */
-  readonly works: boolean;
-  /** Whether an answer to this request will come from this process. */
-  readonly answers: (requestId: string) => boolean;
-  /** Undefined when this process does not know the agent: reading still works. */
-  readonly agentOf: (name: string) => Agent<unknown> | undefined;
+export type RunResult<Output = string> = {
+  readonly status: "finished" | "waiting";
+  readonly reason?: StopReason;
+  /** Text of the last message of the model. */
+  readonly text: string;
+  readonly output?: Output;
+  /** Open requests of a waiting run. */
+  readonly requests: readonly OpenRequest[];
+  /** What this run added to the conversation. */
+  readonly messages: readonly Message[];
+  readonly usage: Usage;
+  readonly turns: number;
+  readonly error?: Problem;
 };
 
-export function sessionHandle<Output>(
-  source: SessionSource,
-  of: { readonly id: string; readonly key?: string; readonly agent: string },
-): Session<Output> {
-  return new SessionHandle<Output>(source, of);
-}
-
-class SessionHandle<Output> implements Session<Output> {
+export interface Run<Output = string> {
+  /** For a steer: the run that took it, once it did. */
   readonly id: string;
-  readonly key?: string;
-  readonly agent: string;
-  readonly #source: SessionSource;
-
-  constructor(source: SessionSource, of: { readonly id: string; readonly key?: string; readonly agent: string }) {
-    this.#source = source;
-    this.id = of.id;
-    this.agent = of.agent;
-    if (of.key !== undefined) this.key = of.key;
-  }
-
-  async send(input: string | readonly Part[], options: SendOptions = {}): Promise<Run<Output>> {
-    const { ifBusy = "queue", idempotencyKey } = options;
-    const parts = await keepBytes(this.#source.engine, toParts(input));
-    const overrides = toOverrides(options);
-    const op: Op = { type: "send", sessionId: this.id, parts, ifBusy, ...(overrides !== undefined && { overrides }) };
-    return this.#handle(await this.#submit(op, idempotencyKey === undefined ? undefined : `send/${idempotencyKey}`));
-  }
-
-  async run(id?: string): Promise<Run<Output> | undefined> {
-    let found: FactOf<"input.accepted"> | undefined;
-    for await (const fact of this.#source.engine.read(this.id, { types: ["input.accepted"] })) {
-      if (fact.type === "input.accepted" && (id === undefined || fact.runId === id)) found = fact;
-    }
-    if (found === undefined) return undefined;
-    const { inputId, runId, seq } = found;
-    return this.#handle({ sessionId: this.id, inputId, ...(runId !== undefined && { runId }), after: seq - 1 });
-  }
-
-  async withdraw(inputId: string): Promise<void> {
-    await this.#submit({ type: "withdraw", sessionId: this.id, inputId });
-  }
-
-  async respond(requestId: string, answer: Answer): Promise<void> {
-    const { engine } = this.#source;
-    const summary = await engine.summary(this.id);
-    const open = summary?.openRequests.find((request) => request.requestId === requestId);
-    if (open !== undefined && !fits(open.body, answer)) {
-      throw new CapstanError(
-        "request-invalid",
-        `Request ${requestId} asks for an answer of type ${open.body.type}; this one is ${answer.type}`,
-      );
-    }
-    const head = summary?.head ?? 0;
-    try {
-      await this.#submit({ type: "respond", sessionId: this.id, requestId, answer }, `respond/${requestId}`);
-    } catch (error) {
-      if (!CapstanError.is(error, "idempotency-conflict")) throw error;
-      throw new CapstanError("request-closed", `Request ${requestId} was answered already`, { cause: error });
-    }
-    if (!this.#follows()) return;
-    for await (const { event } of engine.events(this.id, { after: String(head) })) {
-      if (event.type === "run.finished" || (event.type === "request.resolved" && event.requestId === requestId)) return;
-    }
-  }
-
-  async interrupt(runId?: string): Promise<void> {
-    const { engine } = this.#source;
-    const before = await engine.summary(this.id);
-    const target = runId ?? before?.runId;
-    await this.#submit({ type: "interrupt", sessionId: this.id, ...(target !== undefined && { runId: target }) });
-    if (before?.runId === undefined || before.runId !== target) return; // not active: taken back, or nothing to wait for
-    for await (const { event } of engine.events(this.id, { after: String(before.head) })) {
-      if (event.type === "run.finished" && event.runId === target) return;
-    }
-  }
-
-  async update(change: Parameters<Session["update"]>[0]): Promise<void> {
-    const head = (await this.#source.engine.summary(this.id))?.head ?? 0;
-    await this.#submit({ type: "update", sessionId: this.id, ...change });
-    if (!this.#follows()) return;
-    for await (const { event } of this.#source.engine.events(this.id, { after: String(head) })) {
-      if (event.type === "session.updated") return;
-    }
-  }
-
-  events(options?: EventsOptions): AsyncIterable<Envelope> {
-    return this.#source.engine.events(this.id, options);
-  }
-
-  async messages({ before, limit }: { readonly before?: string; readonly limit?: number } = {}): Promise<
-    readonly Message[]
-  > {
-    const all = conversation();
-    for await (const fact of this.#source.engine.read(this.id, { types: CONVERSATION_FACTS })) {
-      if (fact.type !== "context.compacted") all.apply(fact); // people see what the model no longer does
-    }
-    const at = before === undefined ? -1 : all.messages.findIndex((message) => message.id === before);
-    const older = at === -1 ? all.messages : all.messages.slice(0, at);
-    return limit === undefined ? [...older] : older.slice(-limit);
-  }
-
-  async state(): Promise<SessionView> {
-    const { engine } = this.#source;
-    const snapshot = await engine.snapshot(this.id);
-    let state =
-      snapshot?.version === STATE_VERSION ? (snapshot.data as unknown as { state: SessionState }).state : undefined; // written by the loop
-    for await (const fact of engine.read(this.id, { after: state?.head ?? 0 })) {
-      if (state !== undefined) state = reduce(state, fact);
-      else if (fact.type === "session.created") state = initialState(fact);
-    }
-    if (state === undefined) throw new CapstanError("session-not-found", `There is no session ${this.id}`);
-    return { ...state, status: statusOf(state) };
-  }
-
-  async fork({ at, keepKey }: { readonly at?: number; readonly keepKey?: boolean } = {}): Promise<Session<Output>> {
-    const intoSessionId = this.#source.ids.next("ses");
-    const op: Op = {
-      type: "fork",
-      sessionId: this.id,
-      intoSessionId,
-      ...(at !== undefined && { at }),
-      ...(keepKey !== undefined && { keepKey }),
-    };
-    await this.#submit(op);
-    const key = keepKey === true && this.key !== undefined ? { key: this.key } : {};
-    return new SessionHandle(this.#source, { id: intoSessionId, agent: this.agent, ...key });
-  }
-
-  async remove(): Promise<void> {
-    await this.#submit({ type: "remove", sessionId: this.id });
-  }
-
-  /** Whether the effect of an op will be seen: this process drives the session and knows its agent. */
-  #follows(): boolean {
-    const { works, agentOf } = this.#source;
-    return works && agentOf(this.agent) !== undefined;
-  }
-
-  #submit(op: Op, idempotencyKey?: string): Promise<Accepted> {
-    const { engine, actor, ids, redactor } = this.#source;
-    const clean = redactor.json(op as unknown as Json) as unknown as Op; // plain data; the mailbox is on disk too
-    return engine.submit(clean, { idempotencyKey: idempotencyKey ?? `${op.type}/${ids.random()}`, actor });
-  }
-
-  #handle(accepted: Accepted): Run<Output> {
-    const { engine, answers, agentOf } = this.#source;
-    const schema = agentOf(this.agent)?.output as Agent<Output>["output"]; // the caller named this agent's Output
-    return runHandle({ engine, session: this, schema, answers }, accepted);
-  }
-}
-
-/** Throws `input-invalid` and `input-too-large`. */
-export function toParts(input: string | readonly Part[]): readonly Part[] {
-  const parts = typeof input === "string" ? [text(input)] : input;
-  const size = parts.reduce((sum, part) => sum + (part.type === "text" ? Buffer.byteLength(part.text) : 0), 0);
-  if (size > LIMITS.inputBytes) {
-    throw new CapstanError(
-      "input-too-large",
-      `The input is ${size} bytes long; at most ${LIMITS.inputBytes} fit. Put it into a file and let a tool read it`,
-    );
-  }
-  if (parts.every((part) => part.type === "text" && part.text.trim() === "")) {
-    throw new CapstanError("input-invalid", "The input is empty: say what the agent is to do");
-  }
-  return parts;
-}
-
-function toOverrides({ model, instructions, settings, tools, limits, mode }: SendOptions): Overrides | undefined {
-  const overrides: Overrides = {
-    ...(model !== undefined && { model }),
-    ...(instructions !== undefined && { instructions }),
-    ...(settings !== undefined && { settings: settings as unknown as Json }), // plain data
-    ...(tools !== undefined && { tools }),
-    ...(limits !== undefined && { limits }),
-    ...(mode !== undefined && { mode }),
-  };
-  return Object.keys(overrides).length === 0 ? undefined : overrides;
+  readonly inputId: string;
+  readonly session: Session<Output>;
+  /** From its first fact to `run.finished`, whenever called. Leaving the loop does not stop the run. */
+  events(options?: { readonly signal?: AbortSignal }): AsyncIterable<Envelope>;
+  /** Text as it comes; `reset` means that all text since the last turn is void. */
+  deltas(): AsyncIterable<{ readonly text: string; readonly reset: boolean }>;
+  /** Never throws for what happened in the run. `waiting` when only an answer can move it and this process has no `onRequest`. */
+  result(): Promise<RunResult<Output>>;
+  /** The final text. Throws unless the run ended with `end-turn`; `error.code` says why. */
+  text(): Promise<string>;
+  /** The final output, checked by the agent's `output` schema; the text without one. Throws as `text` and `output-invalid`. */
+  output(): Promise<Output>;
 }

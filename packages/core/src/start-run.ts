@@ -1,5 +1,6 @@
 /** Taking up an input: as the first of a new run, or as a steer into a running one. */
 
+import { withdrawn } from "./closing-facts.ts";
 import { CapstanError } from "./errors.ts";
 import type { NewFact } from "./event.ts";
 import type { Hold } from "./hold.ts";
@@ -11,7 +12,7 @@ import { finishRun } from "./finish-run.ts";
 import type { QueuedInput } from "./state.ts";
 
 export async function startRun(hold: Hold, input: QueuedInput): Promise<void> {
-  hold.refresh();
+  await hold.refresh();
   const { agent, definitions } = hold;
   const limits = { ...agent.limits, ...input.overrides?.limits };
   const started: NewFact = {
@@ -40,6 +41,8 @@ export async function takeInput(hold: Hold, input: QueuedInput): Promise<void> {
     if (hold.halted.aborted || !CapstanError.is(error, "hook-failed")) throw error;
     return { type: "refuse", reason: error.message };
   });
+  const withdrawnSince = !hold.state.queue.some(({ inputId }) => inputId === input.inputId);
+  if (withdrawnSince && !first) return;
   const key = `${runId}/input/${input.inputId}`;
   if (outcome.type === "accept") {
     const prefix = first ? await currentPrefix(hold) : [];
@@ -65,7 +68,5 @@ export async function takeInput(hold: Hold, input: QueuedInput): Promise<void> {
   const [code, said] = outcome.type === "answer" ? ["input-answered", outcome.text] : ["refused-input", outcome.reason];
   hold.notice(outcome.type === "answer" ? "info" : "warning", code, said);
   if (first) return finishRun(hold, "refused-input", { code: "input-invalid", message: said, retryable: false });
-  await hold.append([
-    { type: "input.withdrawn", key: `input/${input.inputId}/withdrawn`, inputId: input.inputId, actor: input.actor },
-  ]);
+  await hold.append([withdrawn(input.inputId, input.actor)]);
 }

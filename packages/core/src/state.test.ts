@@ -4,8 +4,8 @@ import { decide, type HaltReason } from "./decide.ts";
 import type { Fact, FactBody, FactOf, TurnReason } from "./event.ts";
 import type { Part } from "./message.ts";
 import { initialState, reduce, type SessionState, statusOf } from "./state.ts";
-import { firstSummary, type SessionSummary } from "./store.ts";
-import { summarize } from "./summary.ts";
+import type { SessionSummary } from "./store.ts";
+import { firstSummary, summarize } from "./summary.ts";
 
 const ACTOR = { id: "ada", door: "test" };
 const USAGE = { inputTokens: 3, outputTokens: 2, costMicroUsd: 7 };

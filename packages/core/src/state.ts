@@ -18,7 +18,7 @@ import type { Actor, Answer, OpenRequest } from "./request.ts";
 import type { SessionStatus } from "./store.ts";
 
 /** Raised whenever the shape or meaning of the state changes: snapshots of another version are dropped. */
-export const STATE_VERSION = 2;
+export const STATE_VERSION = 3;
 
 /** The step whose value is the text of an agent's `instructions` function: it runs once a session. */
 export const INSTRUCTIONS_STEP = "instructions";
@@ -29,6 +29,8 @@ export type QueuedInput = {
   readonly runId: string;
   readonly parts: readonly Part[];
   readonly ifBusy: IfBusy;
+  /** The run that it was sent to interrupt. */
+  readonly interrupts?: string;
   readonly overrides?: Overrides;
   readonly actor: Actor;
 };
@@ -73,6 +75,8 @@ export type RunState = {
   readonly usage: Usage;
   /** Finished steps and resolved requests of the unfinished action, by name and id. */
   readonly steps: { readonly [name: string]: Json };
+  /** Messages of the finished steps that failed. */
+  readonly stepFailures: { readonly [name: string]: string };
   readonly stepIntents: { readonly [name: string]: string };
   readonly answers: { readonly [requestId: string]: ResolvedRequest };
 };
@@ -139,6 +143,16 @@ export function statusOf(state: SessionState): SessionStatus {
   return Object.keys(state.requests).length > 0 ? "waiting" : "parked";
 }
 
+/** `runId`: of the run that asks, for a fact that names none. */
+export function toOpenRequest(
+  fact: FactOf<"request.opened">,
+  sessionId: string,
+  runId: string | undefined,
+): OpenRequest {
+  const { requestId, request: body, at: openedAt, expiresAt } = fact;
+  return { requestId, sessionId, runId: fact.runId ?? runId ?? "", body, openedAt, expiresAt };
+}
+
 type Change = Partial<SessionState>;
 
 function change(state: SessionState, fact: Fact): Change {
@@ -148,7 +162,7 @@ function change(state: SessionState, fact: Fact): Change {
     case "session.updated":
       return updated(state, fact);
     case "input.accepted":
-      return { queue: [...state.queue, queuedInput(fact)] };
+      return { queue: [...state.queue, queuedInput(state, fact)] };
     case "input.withdrawn":
       return { queue: state.queue.filter((input) => input.inputId !== fact.inputId) };
     case "run.started":
@@ -179,7 +193,7 @@ function change(state: SessionState, fact: Fact): Change {
       return inRun(state, (run) => ({ ...run, stepIntents: { ...run.stepIntents, [fact.name]: fact.attemptId } }));
     case "step.finished":
       return {
-        ...inRun(state, (run) => ({ ...resumed(run, fact.at), steps: { ...run.steps, [fact.name]: fact.value } })),
+        ...inRun(state, (run) => finishedStep(resumed(run, fact.at), fact)),
         ...(fact.name === INSTRUCTIONS_STEP && typeof fact.value === "string" && { instructions: fact.value }),
       };
     case "request.opened":
@@ -224,12 +238,14 @@ function updated(state: SessionState, fact: FactOf<"session.updated">): Change {
   };
 }
 
-function queuedInput(fact: FactOf<"input.accepted">): QueuedInput {
+function queuedInput(state: SessionState, fact: FactOf<"input.accepted">): QueuedInput {
+  const interrupts = fact.ifBusy === "interrupt" ? state.run?.id : undefined;
   return {
     inputId: fact.inputId,
     runId: fact.runId ?? fact.inputId,
     parts: fact.parts,
     ifBusy: fact.ifBusy,
+    ...(interrupts !== undefined && { interrupts }),
     ...(fact.overrides !== undefined && { overrides: fact.overrides }),
     actor: fact.actor,
   };
@@ -253,6 +269,7 @@ function startedRun(state: SessionState, fact: FactOf<"run.started">): RunState 
     settled: false,
     usage: NO_USAGE,
     steps: {},
+    stepFailures: {},
     stepIntents: {},
     answers: {},
   };
@@ -291,6 +308,7 @@ function finishedTurn(state: SessionState, fact: FactOf<"turn.finished">): Chang
     usage: addUsage(run.usage, fact.usage),
     unanswered: false,
     steps: {},
+    stepFailures: {},
     stepIntents: {},
     answers: {},
   }));
@@ -325,15 +343,15 @@ function finishedCall(state: SessionState, fact: FactOf<"tool.finished">): Chang
   }));
 }
 
+function finishedStep(run: RunState, { name, value, failed }: FactOf<"step.finished">): RunState {
+  const steps = { ...run.steps, [name]: value };
+  return failed === undefined
+    ? { ...run, steps }
+    : { ...run, steps, stepFailures: { ...run.stepFailures, [name]: failed } };
+}
+
 function openedRequest(state: SessionState, fact: FactOf<"request.opened">): Change {
-  const open: OpenRequest = {
-    requestId: fact.requestId,
-    sessionId: state.sessionId,
-    runId: fact.runId ?? state.run?.id ?? "",
-    body: fact.request,
-    openedAt: fact.at,
-    expiresAt: fact.expiresAt,
-  };
+  const open = toOpenRequest(fact, state.sessionId, state.run?.id);
   return { requests: { ...state.requests, [fact.requestId]: open } };
 }
 

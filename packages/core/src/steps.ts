@@ -1,6 +1,6 @@
 /** Named steps of hooks and flows: recorded when they finish, answered from the log when the action runs again. */
 
-import { CapstanError } from "./errors.ts";
+import { CapstanError, messageOf } from "./errors.ts";
 import type { NewFact, Rerun } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { type Json, sha256 } from "./json.ts";
@@ -10,7 +10,7 @@ import type { StepPerform } from "./tool.ts";
 /** A `never` step whose outcome a crash left open and nobody could settle. Ends its call with status `unknown`. */
 export class UnknownOutcome extends Error {}
 
-export type StepOptions = {
+type StepOptions = {
   /** Unique in the run: the action's name and the step's. */
   readonly name: string;
   readonly rerun: Rerun;
@@ -19,27 +19,54 @@ export type StepOptions = {
   readonly callId?: string;
 };
 
-/** Performs the step once, as far as anyone can know, and returns its recorded value. */
+/** Performs the step once, as far as anyone can know, and returns its recorded value, or throws its recorded failure. */
 export async function performStep(hold: Hold, options: StepOptions, perform: StepPerform<Json | void>): Promise<Json> {
-  const { name, rerun } = options;
+  const { name, rerun, callId, signal } = options;
   const { run } = hold.state;
   if (run === undefined) throw new Error(`step ${name} outside a run`);
   const finished = run.steps[name];
+  const failure = run.stepFailures[name];
+  if (failure !== undefined) throw new Error(failure);
   if (finished !== undefined) return finished;
-  options.signal.throwIfAborted();
+  signal.throwIfAborted();
   const foreign = run.stepIntents[name];
   if (rerun === "never" && foreign !== undefined && foreign !== hold.journal.attemptId) {
     const settled = await settleDoubt(hold, options, foreign);
     if (settled !== "run-again") return record(hold, options, null);
   }
   if (rerun !== "safe") await intend(hold, options);
+  if (callId === undefined) return record(hold, options, await performed(hold, options, perform));
+  hold.stepping.set(callId, (hold.stepping.get(callId) ?? 0) + 1);
+  try {
+    return await record(hold, options, await performed(hold, options, perform));
+  } catch (error) {
+    // what a flow catches it must catch again when it runs again
+    if (!signal.aborted && !hold.journal.signal.aborted) await record(hold, options, null, messageOf(error));
+    throw error;
+  } finally {
+    hold.stepping.set(callId, (hold.stepping.get(callId) ?? 1) - 1);
+    hold.wake();
+  }
+}
+
+async function performed(hold: Hold, { name, signal }: StepOptions, perform: StepPerform<Json | void>): Promise<Json> {
+  const runId = hold.state.run?.id;
   const idempotencyKey = sha256(`${hold.state.sessionId}/${name}`);
-  const value = await hold.journal.step(
-    name,
-    async () => (await perform({ signal: options.signal, idempotencyKey })) ?? null,
-  );
-  if (hold.state.run?.id !== run.id) throw new Error(`step ${name} ended after its run`);
-  return record(hold, options, value);
+  const value = await hold.journal.step(name, async () => {
+    signal.throwIfAborted(); // halted while the intent went to the disk: it does not begin
+    return asJson(name, await perform({ signal, idempotencyKey }));
+  });
+  if (hold.state.run?.id !== runId) throw new Error(`step ${name} ended after its run`);
+  return value;
+}
+
+/** A plain copy, so that what is recorded is what the code goes on with, now and after a restart. */
+function asJson(name: string, value: Json | void): Json {
+  try {
+    return value === undefined ? null : (JSON.parse(JSON.stringify(value) ?? "null") as Json); // its own output
+  } catch (cause) {
+    throw new Error(`step ${name} returned something that cannot be written as JSON`, { cause });
+  }
 }
 
 async function intend(hold: Hold, { name, rerun }: StepOptions): Promise<void> {
@@ -55,8 +82,9 @@ async function intend(hold: Hold, { name, rerun }: StepOptions): Promise<void> {
   await hold.append([intent], { sync: true });
 }
 
-async function record(hold: Hold, { name, rerun }: StepOptions, value: Json): Promise<Json> {
-  const fact: NewFact = { type: "step.finished", key: `${name}/finished`, ...inRun(hold), name, value };
+async function record(hold: Hold, { name, rerun }: StepOptions, value: Json, failed?: string): Promise<Json> {
+  const failure = failed === undefined ? {} : { failed };
+  const fact: NewFact = { type: "step.finished", key: `${name}/finished`, ...inRun(hold), name, value, ...failure };
   await hold.append([fact], { sync: rerun !== "safe" });
   return value;
 }

@@ -4,22 +4,15 @@ import { Channel, parseCursor } from "./broadcast.ts";
 import type { Clock } from "./clock.ts";
 import type { Drive, Engine, EventsOptions, WorkOptions } from "./engine.ts";
 import { CapstanError } from "./errors.ts";
-import type { Envelope, Fact, FactBody, FactOf } from "./event.ts";
+import type { Envelope, Fact, FactOf } from "./event.ts";
 import { forkFacts } from "./fork.ts";
 import type { Ids } from "./ids.ts";
-import { hashJson, type Json, sha256 } from "./json.ts";
+import { hashJson, type Json } from "./json.ts";
 import type { Accepted, Op, OpOf } from "./op.ts";
 import type { Actor } from "./request.ts";
-import {
-  firstSummary,
-  type NewMail,
-  type SessionFilter,
-  type SessionSummary,
-  type Snapshot,
-  type Store,
-} from "./store.ts";
-import { loadBlob, readAll } from "./store-read.ts";
-import { summarize } from "./summary.ts";
+import type { LogSlice, NewMail, SessionFilter, SessionSummary, Snapshot, Store } from "./store.ts";
+import { loadBlob, readAll, saveBlob } from "./store-read.ts";
+import { firstSummary, summarize } from "./summary.ts";
 import { Worker } from "./worker.ts";
 
 export type StoreEngineOptions = {
@@ -55,7 +48,8 @@ class StoreEngine implements Engine {
     this.#clock = clock;
     this.#ids = ids;
     const channelOf = (sessionId: string, agent: string): Channel => this.#channel(sessionId, agent);
-    this.#worker = new Worker(store, { clock, ids, commit, channelOf });
+    const holdEnded = (sessionId: string): void => this.#holdEnded(sessionId);
+    this.#worker = new Worker(store, { clock, ids, commit, channelOf, holdEnded });
   }
 
   async submit(op: Op, options: { readonly idempotencyKey: string; readonly actor: Actor }): Promise<Accepted> {
@@ -100,10 +94,7 @@ class StoreEngine implements Engine {
     }
   }
 
-  async *read(
-    sessionId: string,
-    options: { readonly after?: number; readonly types?: readonly FactBody["type"][] } = {},
-  ): AsyncIterable<Fact> {
+  async *read(sessionId: string, options: LogSlice = {}): AsyncIterable<Fact> {
     yield* readAll(this.#store, sessionId, options);
   }
 
@@ -128,10 +119,8 @@ class StoreEngine implements Engine {
     this.#worker.adopt(sessionId);
   }
 
-  async putBlob(bytes: Uint8Array): Promise<string> {
-    const hash = sha256(bytes);
-    await this.#store.putBlob(hash, bytes);
-    return hash;
+  putBlob(bytes: Uint8Array): Promise<string> {
+    return saveBlob(this.#store, bytes);
   }
 
   async blob(hash: string): Promise<Uint8Array> {
@@ -161,6 +150,12 @@ class StoreEngine implements Engine {
       "session-not-found",
       `There is no session ${JSON.stringify(sessionId)}; list them with "capstan sessions list"`,
     );
+  }
+
+  #holdEnded(sessionId: string): void {
+    const channel = this.#channels.get(sessionId);
+    if (channel?.watched === false) this.#channels.delete(sessionId);
+    else channel?.holdEnded();
   }
 
   #channel(sessionId: string, agent: string): Channel {

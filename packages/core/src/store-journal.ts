@@ -3,16 +3,16 @@
 import type { Channel } from "./broadcast.ts";
 import type { Clock } from "./clock.ts";
 import { CapstanError } from "./errors.ts";
-import type { Fact, FactBody, Live, LiveBody, NewFact } from "./event.ts";
+import type { Fact, Live, LiveBody, NewFact } from "./event.ts";
 import type { AppendOptions, Appended, Journal } from "./journal.ts";
-import { type Json, sha256 } from "./json.ts";
+import type { Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import type { MailboxEntry } from "./op.ts";
-import type { Append, SessionSummary, Snapshot, Store } from "./store.ts";
-import { loadBlob, readAll } from "./store-read.ts";
+import type { Append, LogSlice, SessionSummary, Snapshot, Store } from "./store.ts";
+import { loadBlob, readAll, saveBlob } from "./store-read.ts";
 import { summarize } from "./summary.ts";
 
-export type HoldOf = {
+type HoldOf = {
   readonly sessionId: string;
   readonly epoch: number;
   readonly head: number;
@@ -90,9 +90,7 @@ export class StoreJournal implements Journal {
   }
 
   /** Also what was numbered just now: the log is what was folded, stored or not yet. */
-  async *read(
-    options: { readonly after?: number; readonly types?: readonly FactBody["type"][] } = {},
-  ): AsyncIterable<Fact> {
+  async *read(options: LogSlice = {}): AsyncIterable<Fact> {
     await this.flush();
     yield* readAll(this.#store, this.sessionId, options);
   }
@@ -185,9 +183,9 @@ export class StoreJournal implements Journal {
     );
   }
 
-  async step<T extends Json | void>(_key: string, perform: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async step<T extends Json | void>(_key: string, perform: () => Promise<T>): Promise<T> {
     this.signal.throwIfAborted();
-    return perform(this.signal);
+    return perform();
   }
 
   async next(): Promise<MailboxEntry> {
@@ -211,10 +209,8 @@ export class StoreJournal implements Journal {
     return entry;
   }
 
-  async putBlob(bytes: Uint8Array): Promise<string> {
-    const hash = sha256(bytes);
-    await this.#store.putBlob(hash, bytes);
-    return hash;
+  putBlob(bytes: Uint8Array): Promise<string> {
+    return saveBlob(this.#store, bytes);
   }
 
   blob(hash: string): Promise<Uint8Array> {

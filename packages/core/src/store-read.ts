@@ -1,16 +1,13 @@
 /** Reading a store in pages, and bytes by their hash. */
 
 import { CapstanError } from "./errors.ts";
-import type { Fact, FactBody } from "./event.ts";
+import type { Fact } from "./event.ts";
+import { sha256 } from "./json.ts";
 import { LIMITS } from "./limits.ts";
-import type { Store } from "./store.ts";
+import type { LogSlice, Store } from "./store.ts";
 
 /** Every fact after `after`, page by page. */
-export async function* readAll(
-  store: Store,
-  sessionId: string,
-  { after = 0, types }: { readonly after?: number; readonly types?: readonly FactBody["type"][] },
-): AsyncGenerator<Fact> {
+export async function* readAll(store: Store, sessionId: string, { after = 0, types }: LogSlice): AsyncGenerator<Fact> {
   let position = after;
   for (;;) {
     const page = await store.read(sessionId, { after: position, ...(types !== undefined && { types }) });
@@ -21,6 +18,14 @@ export async function* readAll(
   }
 }
 
+/** Answers with the hash of the bytes. */
+export async function saveBlob(store: Store, bytes: Uint8Array): Promise<string> {
+  const hash = sha256(bytes);
+  await store.putBlob(hash, bytes);
+  return hash;
+}
+
+/** Throws `blob-missing`. */
 export async function loadBlob(store: Store, hash: string): Promise<Uint8Array> {
   const bytes = await store.blob(hash);
   if (bytes !== undefined) return bytes;

@@ -1,6 +1,6 @@
 /** The store port: sessions, their logs and mailboxes in one place. `storeEngine` makes an engine of any store. */
 
-import type { Fact, FactBody, FactOf } from "./event.ts";
+import type { Fact, FactBody } from "./event.ts";
 import type { Json } from "./json.ts";
 import type { Usage } from "./message.ts";
 import type { Accepted, MailBody, MailboxEntry } from "./op.ts";
@@ -84,6 +84,8 @@ export type Append = {
   readonly timers?: readonly { readonly name: string; readonly at: number | undefined }[];
   readonly snapshot?: Snapshot;
 };
+/** What to read of a log: facts after `after` (default all), with `types` only those. */
+export type LogSlice = { readonly after?: number; readonly types?: readonly FactBody["type"][] };
 export type ReadFacts = {
   readonly after: number;
   readonly through?: number;
@@ -130,25 +132,6 @@ export type SessionFilter = {
   readonly before?: string;
   readonly limit?: number;
 };
-
-/** The first summary of a session, of its `session.created` fact. */
-export function firstSummary(fact: FactOf<"session.created">): SessionSummary {
-  return {
-    sessionId: fact.sessionId,
-    agent: fact.agent,
-    ...(fact.sessionKey !== undefined && { key: fact.sessionKey }),
-    ...(fact.actor.tenant !== undefined && { tenant: fact.actor.tenant }),
-    ...(fact.title !== undefined && { title: fact.title }),
-    ...(fact.parent !== undefined && { parent: fact.parent.sessionId }),
-    status: "idle",
-    queued: 0,
-    openRequests: [],
-    usage: { inputTokens: 0, outputTokens: 0 },
-    createdAt: fact.at,
-    updatedAt: fact.at,
-    head: fact.seq,
-  };
-}
 
 const BLOB_NAME = /"(?:blob|hash)":"([0-9a-f]{64})"/g;
 

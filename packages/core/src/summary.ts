@@ -1,8 +1,28 @@
 /** The summary of a session that lists show: a pure fold kept in the append transaction. */
 
-import type { Fact } from "./event.ts";
-import { addUsage } from "./message.ts";
+import type { Fact, FactOf } from "./event.ts";
+import { addUsage, NO_USAGE } from "./message.ts";
+import { toOpenRequest } from "./state.ts";
 import type { SessionSummary } from "./store.ts";
+
+/** The first summary of a session, of its `session.created` fact. */
+export function firstSummary(fact: FactOf<"session.created">): SessionSummary {
+  return {
+    sessionId: fact.sessionId,
+    agent: fact.agent,
+    ...(fact.sessionKey !== undefined && { key: fact.sessionKey }),
+    ...(fact.actor.tenant !== undefined && { tenant: fact.actor.tenant }),
+    ...(fact.title !== undefined && { title: fact.title }),
+    ...(fact.parent !== undefined && { parent: fact.parent.sessionId }),
+    status: "idle",
+    queued: 0,
+    openRequests: [],
+    usage: NO_USAGE,
+    createdAt: fact.at,
+    updatedAt: fact.at,
+    head: fact.seq,
+  };
+}
 
 /** The same object when the fact changes nothing that a list shows. `head` and `updatedAt` are set by the store's writer. */
 export function summarize(summary: SessionSummary, fact: Fact): SessionSummary {
@@ -10,7 +30,7 @@ export function summarize(summary: SessionSummary, fact: Fact): SessionSummary {
     case "session.updated":
       return fact.title === undefined ? summary : { ...summary, title: fact.title };
     case "input.accepted":
-      return { ...summary, queued: summary.queued + 1, status: summary.status === "idle" ? "running" : summary.status };
+      return accepted(summary, fact.ifBusy === "interrupt");
     case "input.withdrawn":
       return settled({ ...summary, queued: Math.max(0, summary.queued - 1) });
     case "message.added":
@@ -30,7 +50,7 @@ export function summarize(summary: SessionSummary, fact: Fact): SessionSummary {
     case "request.opened":
       return {
         ...summary,
-        openRequests: [...summary.openRequests, opened(summary, fact)],
+        openRequests: [...summary.openRequests, toOpenRequest(fact, summary.sessionId, summary.runId)],
         status: summary.status === "parked" ? "waiting" : summary.status,
       };
     case "request.resolved":
@@ -47,25 +67,17 @@ export function summarize(summary: SessionSummary, fact: Fact): SessionSummary {
   }
 }
 
+/** An input that interrupts a waiting run is work to be done, also by whoever finds the session after a crash. */
+function accepted(summary: SessionSummary, interrupts: boolean): SessionSummary {
+  const next: SessionSummary = { ...summary, queued: summary.queued + 1 };
+  if (summary.status === "idle") return { ...next, status: "running" };
+  return interrupts ? awake(next) : next;
+}
+
 function awake(summary: SessionSummary): SessionSummary {
   return summary.status === "waiting" || summary.status === "parked" ? { ...summary, status: "running" } : summary;
 }
 
 function settled(summary: SessionSummary): SessionSummary {
   return summary.runId === undefined && summary.queued === 0 ? { ...summary, status: "idle" } : summary;
-}
-
-function opened(
-  summary: SessionSummary,
-  fact: Extract<Fact, { type: "request.opened" }>,
-): SessionSummary["openRequests"][number] {
-  const { requestId, request, expiresAt, at } = fact;
-  return {
-    requestId,
-    sessionId: summary.sessionId,
-    runId: fact.runId ?? summary.runId ?? "",
-    body: request,
-    openedAt: at,
-    expiresAt,
-  };
 }

@@ -2,7 +2,7 @@
 
 import type { Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
-import { text, type ToolOutput, textOutput } from "./message.ts";
+import { errorOutput, text, type ToolOutput, textOutput } from "./message.ts";
 import { check } from "./schema.ts";
 import type { Tool, ToolResult } from "./tool.ts";
 
@@ -16,9 +16,7 @@ export async function toOutput(tool: Tool, result: ToolResult): Promise<ToolOutp
   if (tool.outputSchema === undefined) return bounded(output);
   const checked = await check(tool.outputSchema, value);
   if (checked.ok) return bounded({ ...output, output: value });
-  return textOutput(`${tool.name} returned something that does not fit its own output schema: ${checked.problem}`, {
-    isError: true,
-  });
+  return errorOutput(`${tool.name} returned something that does not fit its own output schema: ${checked.problem}`);
 }
 
 function isToolOutput(result: Exclude<ToolResult, void>): result is ToolOutput {

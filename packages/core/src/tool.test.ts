@@ -20,8 +20,8 @@ describe("tool", () => {
       inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
     });
     expect(define()).not.toHaveProperty("permission");
-    expect(define().needs({ city: "x" } as never)).toEqual([{ type: "other", what: "weather" }]);
-    expect(define().title({ city: "x" } as never)).toBe("weather");
+    expect(define().needs({ city: "x" })).toEqual([{ type: "other", what: "weather" }]);
+    expect(define().title({ city: "x" })).toBe("weather");
     expect(Object.isFrozen(define())).toBe(true);
   });
 

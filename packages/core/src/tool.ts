@@ -89,7 +89,10 @@ export type FlowToolDefinition<Input> = Omit<Common<Input>, "timeoutMs"> & {
   readonly flow: (input: Input, context: FlowContext) => Promise<ToolResult> | ToolResult;
 };
 
-/** A finished definition. `body` says how it runs: one effect, a flow, or a result given from outside. */
+/**
+ * A finished definition. `body` says how it runs: one effect, a flow, or a result given from outside. Functions of the
+ * input are methods, so that a tool of any input fits: they may be given only what `schema` has checked.
+ */
 export type Tool = {
   readonly name: string;
   readonly description: string;
@@ -105,18 +108,17 @@ export type Tool = {
   readonly hash: string;
   readonly schema: Schema;
   readonly outputSchema?: Schema;
-  readonly title: (input: never) => string;
-  readonly permission?: PermissionWord | ((input: never) => PermissionWord);
-  readonly needs: (input: never) => readonly Need[];
+  title(input: unknown): string;
+  readonly permission?: PermissionWord | PermissionOf;
+  needs(input: unknown): readonly Need[];
   readonly body:
-    | {
-        readonly type: "execute";
-        readonly execute: (input: never, context: ToolContext) => Promise<ToolResult> | ToolResult;
-      }
-    | { readonly type: "flow"; readonly flow: (input: never, context: FlowContext) => Promise<ToolResult> | ToolResult }
+    | { readonly type: "execute"; execute(input: unknown, context: ToolContext): Promise<ToolResult> | ToolResult }
+    | { readonly type: "flow"; flow(input: unknown, context: FlowContext): Promise<ToolResult> | ToolResult }
     | { readonly type: "client" };
-  readonly probe?: (input: never, context: ToolContext) => Promise<Probe> | Probe;
+  probe?(input: unknown, context: ToolContext): Promise<Probe> | Probe;
 };
+/** Typed by a method, as the members of `Tool` are: see there. */
+type PermissionOf = { of(input: unknown): PermissionWord }["of"];
 
 /** Defines a tool of one effect; without `execute` its result is supplied from outside by `respond`. Throws `tool-invalid`. */
 export function tool<Input>(definition: ToolDefinition<Input>): Tool {

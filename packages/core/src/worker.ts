@@ -12,11 +12,13 @@ import { StoreJournal } from "./store-journal.ts";
 type Held = { readonly journal: StoreJournal; readonly driving: Promise<void> };
 type Sighting = { readonly beat: number; readonly since: number };
 
-export type WorkerOptions = {
+type WorkerOptions = {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly commit: "tick" | "each";
   readonly channelOf: (sessionId: string, agent: string) => Channel;
+  /** What this process showed of the session is over: readers go on from the store. */
+  readonly holdEnded: (sessionId: string) => void;
 };
 
 export class Worker {
@@ -158,7 +160,10 @@ export class Worker {
       const held = this.#held.get(sessionId);
       if (held !== undefined) held.journal.mailArrived();
       else if (!this.#wants(sessionId)) continue;
-      else if (owner === undefined || owner === this.#owner) await this.#take(session); // own: its release failed
+      else if (owner === undefined || owner === this.#owner) {
+        await this.#take(session); // own: its release failed
+        this.#held.get(sessionId)?.journal.mailArrived(); // mail may have come while it was taken
+      }
       else foreign.push(session);
     }
     if (foreign.length > 0) await this.#takeOver(foreign);
@@ -224,8 +229,13 @@ export class Worker {
   async #claim({ sessionId, agent }: PendingSession, replacing?: string): Promise<boolean> {
     const job = this.#job;
     if (job === undefined) return false;
-    await (this.#registered ??= this.#register());
-    const [claim, summary, mail] = await Promise.all([
+    this.#registered ??= this.#register();
+    await this.#registered.catch((error: unknown) => {
+      this.#registered = undefined; // tried again with the next session
+      throw error;
+    });
+    const [, claim, summary, mail] = await Promise.all([
+      this.#held.size === 0 ? this.#store.beat(this.#owner) : undefined, // others count from a beat that may be old
       this.#store.claim(sessionId, this.#owner, replacing),
       this.#store.summary(sessionId),
       this.#store.mail(sessionId),
@@ -259,23 +269,23 @@ export class Worker {
       await journal.flush().catch(() => undefined); // it reported itself
       journal.lose(new CapstanError("lost-ownership", `This hold on ${sessionId} is over`));
       this.#held.delete(sessionId);
+      this.#options.holdEnded(sessionId);
       await this.#store.release(sessionId, epoch).catch(() => undefined); // whoever opens next takes over from a dead owner
       this.#scan();
     }
   }
 
   /**
-   * An unexpected end of a drive is shown and not tried again at once: what needs a person (an agent, a folder) waits for
-   * new mail, a store out of order is tried again a little later.
+   * An unexpected end of a drive is shown and not tried again at once: a store out of order a little later, what needs a
+   * person (an agent, a folder) later still or with new mail of this process.
    */
   #report(journal: StoreJournal, error: unknown): void {
     const { sessionId } = journal;
     if (CapstanError.is(error, "closed", "lost-ownership", "session-not-found")) return;
     const problem = toProblem(error);
     this.#stuck.add(sessionId);
-    if (problem.code.startsWith("store-")) {
-      this.#clock.after(LIMITS.beatMs, () => (this.#stuck.delete(sessionId), this.#scan()), { background: true });
-    }
+    const againMs = problem.code.startsWith("store-") ? LIMITS.beatMs : LIMITS.takeoverMs;
+    this.#clock.after(againMs, () => (this.#stuck.delete(sessionId), this.#scan()), { background: true });
     journal.lastWords([{ type: "notice", severity: "error", code: problem.code, title: problem.message }]);
   }
 

@@ -2,14 +2,16 @@
 
 import {
   type Agent,
-  type CallFacts,
+  callFacts,
   evaluate,
   type Fact,
   type Json,
-  parseRule,
   type PermissionMode,
+  type PermissionRules,
+  policyOf,
+  ruleFor,
+  type Tool,
 } from "@capstan/core";
-import { type PermissionRules, type Policy, ruleFor, type Tool } from "@capstan/core";
 
 export type Refusal = {
   readonly callId: string;
@@ -55,35 +57,18 @@ export function refusals(rules: RefusalRules): Refusals {
 
 function refusalOf(rules: RefusalRules, tool: Tool, callId: string, input: Json | undefined): Refusal | undefined {
   try {
-    const call = callFacts(tool, input, rules.root);
-    const { verdict, reason, remember } = evaluate(call, policyOf(rules));
+    const { agent, permission, remembered, mode, root } = rules;
+    const call = callFacts(tool, input, root);
+    const policy = policyOf(
+      { mode: mode === "never-ask" ? "ask" : mode, rules: remembered },
+      agent.permission,
+      permission,
+    );
+    const { verdict, reason, remember } = evaluate(call, policy);
     if (verdict !== "ask") return undefined; // denied by a rule: nobody had to be asked
     const rule = remember ? ruleFor(call) : undefined;
-    return { callId, tool: tool.name, title: tool.title(input as never), reason, ...(rule !== undefined && { rule }) };
+    return { callId, tool: tool.name, title: tool.title(input), reason, ...(rule !== undefined && { rule }) };
   } catch {
     return undefined; // an input that does not fit the tool was not denied for want of a person
   }
-}
-
-function callFacts(tool: Tool, input: Json | undefined, root: string | undefined): CallFacts {
-  const { name, kind, builtIn, permission } = tool;
-  const word =
-    typeof permission === "function" ? { word: permission(input as never) } : permission && { standing: permission }; // the call was checked when it was judged
-  return { tool: name, kind, builtIn, needs: tool.needs(input as never), ...word, ...(root !== undefined && { root }) };
-}
-
-function policyOf({ mode, agent, permission, remembered }: RefusalRules): Policy {
-  const tier = (
-    name: "session" | "agent" | "global",
-    { allow = [], ask = [], deny = [] }: PermissionRules,
-  ): Policy["tiers"][number] => ({
-    tier: name,
-    allow: allow.map((rule) => parseRule(rule)),
-    ask: ask.map((rule) => parseRule(rule)),
-    deny: deny.map((rule) => parseRule(rule)),
-  });
-  return {
-    mode: mode === "never-ask" ? "ask" : mode,
-    tiers: [tier("session", { allow: remembered }), tier("agent", agent.permission), tier("global", permission)],
-  };
 }

@@ -88,13 +88,13 @@ export class Ledger {
   }
 
   #watchTool(tool: Tool, life: Life): Tool {
-    if (tool.body.type !== "execute") return tool;
-    const { execute } = tool.body;
-    const watched = (input: never, context: ToolContext): ReturnType<typeof execute> => {
+    const { body } = tool;
+    if (body.type !== "execute") return tool;
+    const watched = (input: unknown, context: ToolContext): ReturnType<typeof body.execute> => {
       if (life.crashed) return never;
       const { callId, idempotencyKey } = context;
       this.#executions.push({ callId, tool: tool.name, idempotencyKey, rerun: tool.rerun, life: this.#life });
-      return execute(input, context);
+      return body.execute(input, context);
     };
     return { ...tool, body: { type: "execute", execute: watched } };
   }

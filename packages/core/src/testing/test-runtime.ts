@@ -3,7 +3,8 @@
 import type { Agent } from "../agent.ts";
 import { memoryStore, type MemoryStore } from "../memory-store.ts";
 import type { Model } from "../model.ts";
-import { openRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts";
+import { openRuntime, type Runtime } from "../runtime.ts";
+import type { RuntimeOptions } from "../runtime-options.ts";
 import { storeEngine } from "../store-engine.ts";
 import { type FakeClock, fakeClock } from "./fake-clock.ts";
 import { fixedIds } from "./fixed-ids.ts";

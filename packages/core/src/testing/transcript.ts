@@ -2,7 +2,7 @@
 
 import { type Fact, type FactOf, isLive } from "../event.ts";
 import type { Message, Part, ToolOutput } from "../message.ts";
-import type { Run } from "../run-handle.ts";
+import type { Run } from "../session.ts";
 
 /** One line for each thing that happened, up to the end of the run. Waits for that end. */
 export async function transcript(run: Run<unknown>): Promise<string> {

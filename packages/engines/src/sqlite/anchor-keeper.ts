@@ -47,7 +47,7 @@ export function anchorKeeper(options: AnchorKeeperOptions): AnchorKeeper {
       const key = anchorKey(anchor);
       if (synced) state.written.delete(key);
       (synced ? state.synced : state.written).set(key, anchor);
-      if (synced && finished) state.saving ??= save(state);
+      if (synced && finished) begin(state, save);
       else arm(state);
     },
     async removing(anchor) {
@@ -72,10 +72,15 @@ function arm(state: State): void {
     DIRTY_MS,
     () => {
       state.cancel = undefined;
-      state.saving ??= settle(state);
+      begin(state, settle);
     },
     { background: true },
   );
+}
+
+/** One at a time; `saving` is unset when the work is over, also when it was over at once. */
+function begin(state: State, work: (state: State) => Promise<void>): void {
+  state.saving ??= work(state).finally(() => (state.saving = undefined));
 }
 
 /** Never rejects: a failure is tried again with the next anchor. */
@@ -85,7 +90,6 @@ async function settle(state: State): Promise<void> {
     try {
       await state.options.barrier();
     } catch {
-      state.saving = undefined;
       return arm(state); // the write that comes next tells the caller
     }
     for (const [key, anchor] of written) {
@@ -106,7 +110,5 @@ async function save(state: State): Promise<void> {
     }
   } catch {
     arm(state); // weaker proof, not lost data
-  } finally {
-    state.saving = undefined;
   }
 }

@@ -155,8 +155,9 @@ function attempt(state: State, db: Database, { work }: Item, together: boolean):
     return { ok: true, value };
   } catch (thrown) {
     const error = sqliteCode(thrown) === SQLITE.CORRUPT ? toStoreError(thrown, state.options.path) : thrown;
-    // What else SQLite refuses may have ended the transaction: the whole group fails.
-    if (!CapstanError.is(error) || !db.inTransaction) throw error;
+    // What SQLite refuses may have ended the transaction: the whole group fails. What a caller gave wrongly hurts nobody else.
+    const ours = CapstanError.is(error) || sqliteCode(error) === undefined;
+    if (!ours || !db.inTransaction) throw error;
     if (together) {
       db.run("ROLLBACK TO work");
       db.run("RELEASE work");

@@ -1,0 +1,51 @@
+/** Waiting for answers and timers: of one call, and with nothing else to do until the hold parks. */
+
+import { answerHere } from "./answer-here.ts";
+import type { NewFact } from "./event.ts";
+import { deadlineTimers } from "./deadline.ts";
+import type { Hold } from "./hold.ts";
+
+/** Marks the call as waiting for `id` until `found` gives something. */
+export async function waitFor<T>(hold: Hold, callId: string, id: string, found: () => T | undefined): Promise<T> {
+  try {
+    for (;;) {
+      const value = found();
+      if (value !== undefined) return value;
+      hold.halted.throwIfAborted();
+      const waiting = hold.waiting.get(callId) ?? new Set();
+      if (!waiting.has(id)) {
+        hold.waiting.set(callId, waiting.add(id));
+        hold.wake(); // once: two that wait would wake each other for ever
+      }
+      await hold.changed();
+    }
+  } finally {
+    hold.waiting.get(callId)?.delete(id);
+  }
+}
+
+/** Nothing can go on: says so in the log, keeps the hold for a while, then parks. */
+export async function awaitAny(hold: Hold, ids: readonly string[]): Promise<"woken" | "parked"> {
+  answerHere(hold);
+  const { state } = hold;
+  if (ids.some((id) => state.run?.answers[id] !== undefined)) return "woken";
+  let { head } = state;
+  const runId = state.run?.id;
+  if (state.run !== undefined && state.run.suspendedAt === undefined) {
+    const fact: NewFact = {
+      type: "run.suspended",
+      key: `${runId}/suspended/${head}`,
+      ...(runId !== undefined && { runId }),
+      on: ids,
+    };
+    head += 1;
+    await hold.append([fact]);
+  }
+  const ready = (): boolean => hold.halt !== undefined || hold.state.head > head;
+  let ended = await hold.idle(ready);
+  while (ended === "parked" && hold.answering > 0 && !hold.journal.draining.aborted) ended = await hold.idle(ready);
+  const { run } = hold.state;
+  if (ended === "woken" && run !== undefined)
+    await hold.append([], { timers: deadlineTimers(run, hold.definitions.clock.now()) });
+  return ended;
+}

@@ -1,0 +1,15 @@
+/** How a call came out: its status and what the model reads of it. */
+
+import type { ToolStatus } from "./event.ts";
+import { errorOutput, type ToolOutput } from "./message.ts";
+
+export type CallEnd = { readonly status: ToolStatus; readonly output: ToolOutput };
+
+export function failed(message: string): CallEnd {
+  return { status: "error", output: errorOutput(message) };
+}
+
+/** It may have happened, or may yet happen. */
+export function unknown(message: string): CallEnd {
+  return { status: "unknown", output: errorOutput(message) };
+}
