@@ -138,8 +138,7 @@ describe("readers", { timeout: 30_000 }, () => {
     expect(slow.events).toBeLessThan(LIMITS.subscriberEvents + log.length);
   });
 
-  // Open: run.deltas() ignores `offset`, so the merged delta that a slow reader gets repeats what was shown. Drop `.fails` with the fix.
-  it.fails("the text of a run as it comes is the committed text, also for one who is slow", async () => {
+  it("the text of a run as it comes is the committed text, also for one who is slow", async () => {
     const words = 2 * LIMITS.subscriberEvents;
     const { session, close } = await sessionOf({
       words,

@@ -7,7 +7,7 @@ import { LIMITS } from "./limits.ts";
 /** Reads stored facts after a `seq`, one page, oldest first. Empty at the end of the log. */
 type ReadPage = (after: number) => Promise<readonly Fact[]>;
 
-type OpenBlock = { readonly started: Live; delta: Live | undefined };
+type OpenBlock = { readonly started: Live; delta: Delta | undefined };
 
 /** What one session's readers share. Publishing costs nothing when nobody reads, but for the open blocks that late readers need. */
 export class Channel {
@@ -95,11 +95,7 @@ export class Channel {
       const block = this.#blocks.get(event.blockId);
       if (block === undefined || this.#bufferedChars > LIMITS.liveBufferBytes) return;
       this.#bufferedChars += event.delta.length;
-      block.delta = {
-        ...event,
-        offset: 0,
-        delta: (block.delta === undefined ? "" : textOf(block.delta)) + event.delta,
-      };
+      block.delta = { ...event, offset: 0, delta: (block.delta?.delta ?? "") + event.delta };
     }
   }
 
@@ -114,9 +110,6 @@ type Delta = Extract<Live, { readonly delta: string }>;
 
 function isDelta(event: Live | LiveBody): event is Delta {
   return "delta" in event;
-}
-function textOf(event: Live): string {
-  return isDelta(event) ? event.delta : "";
 }
 
 type Position = { readonly seq: number; readonly eph: number };

@@ -1,14 +1,13 @@
 /** One turn's model call: build the request, stream it, retry what may be retried, and append what came of it. */
 
-import type { NewFact, Problem, TurnReason } from "./event.ts";
-import { cachePlan } from "./cache-plan.ts";
+import type { LiveBody, NewFact, Problem, TurnReason } from "./event.ts";
+import { buildRequest } from "./build-request.ts";
 import { INTERRUPT_MARKER } from "./finish-run.ts";
 import type { Hold } from "./hold.ts";
-import { runPrepareHooks, withModelHooks } from "./hooks.ts";
+import { withModelHooks } from "./hooks.ts";
 import type { Json } from "./json.ts";
-import { type Message, NO_USAGE, type Part, type Usage } from "./message.ts";
-import type { Model, ModelRequest, ModelSettings } from "./model.ts";
-import { changedPrefix, storedPrefix } from "./prefix.ts";
+import { type Message, NO_USAGE, type Part, tokensOf, type Usage } from "./message.ts";
+import type { Model, ModelRequest } from "./model.ts";
 import { retryDelay } from "./retry.ts";
 import { sleep } from "./clock.ts";
 import { keepBytes } from "./blobs.ts";
@@ -43,11 +42,7 @@ export async function callModel(hold: Hold, { turn, attempt }: Turn): Promise<vo
   }
 }
 
-function reset(
-  { turn, attempt }: Turn,
-  error: Problem,
-  delayMs: number,
-): { type: "turn.reset"; turn: number; attempt: number; error: Problem; delayMs: number } {
+function reset({ turn, attempt }: Turn, error: Problem, delayMs: number): LiveBody {
   return { type: "turn.reset", turn, attempt, error, delayMs };
 }
 
@@ -65,49 +60,6 @@ async function startTurn(hold: Hold, { turn, attempt }: Turn, model: Model, pref
     prefixHash,
   };
   await hold.append([fact], { sync: run?.unsyncedEffects === true, wait: true });
-}
-
-type Built = { readonly request: ModelRequest; readonly prefixHash: string };
-
-async function buildRequest(hold: Hold, turn: number, model: Model): Promise<Built> {
-  const { agent, state, journal } = hold;
-  const stored = await storedPrefix(hold);
-  const { messages } = await hold.conversation();
-  const { outputSchema } = agent;
-  const shape = outputSchema !== undefined && model.capabilities.structured === true ? { outputSchema } : {};
-  const settings: ModelSettings = {
-    ...shape,
-    ...agent.settings,
-    ...(state.run?.overrides?.settings as ModelSettings | undefined),
-  }; // parsed when the input was accepted
-  const base: ModelRequest = {
-    system: stored.system,
-    tools: stored.tools,
-    messages,
-    settings,
-    cache:
-      model.capabilities.cacheMarkers === true
-        ? cachePlan(messages, messages.findLastIndex(({ role }) => role === "assistant") - 1)
-        : [],
-    sessionId: state.sessionId,
-    signal: journal.signal,
-    blob: (hash) => journal.blob(hash),
-  };
-  const changes = await runPrepareHooks(hold, turn, base);
-  if (changes.length === 0) return { request: base, prefixHash: stored.hash };
-  const { redactor } = hold.definitions; // what a hook adds has not been through the log
-  const tail: Part[] = changes.flatMap((change) => change.tail ?? []).map((part) => redactor.json(part));
-  const causes = changes.flatMap((change) => change.breaksPrefix ?? []);
-  const system = changes.flatMap((change) => redactor.text(change.system ?? "") || []);
-  const tools = changes.flatMap((change) => change.tools ?? []);
-  const prefix = causes.length === 0 ? stored : await changedPrefix(hold, { system, tools, cause: causes.join("; ") });
-  const shown: readonly Message[] =
-    tail.length === 0 ? messages : [...messages, { id: `${state.run?.id}/tail/${turn}`, role: "user", parts: tail }];
-  const merged = Object.assign({}, settings, ...changes.map((change) => change.settings ?? {})) as ModelSettings; // later plugins win
-  return {
-    request: { ...base, system: prefix.system, tools: prefix.tools, messages: shown, settings: merged },
-    prefixHash: prefix.hash,
-  };
 }
 
 /** One try. What went wrong is in the result; only a lost hold throws. */
@@ -184,12 +136,10 @@ function toHistory(
 
 function showUsage(hold: Hold, model: Model, usage: Usage): void {
   if (usage === NO_USAGE) return;
-  const contextTokens =
-    usage.inputTokens + (usage.cacheReadTokens ?? 0) + (usage.cacheWriteTokens ?? 0) + usage.outputTokens;
   hold.live([
     {
       type: "usage.updated",
-      contextTokens,
+      contextTokens: tokensOf(usage),
       contextSize: model.capabilities.contextTokens ?? 0,
       session: hold.state.usage,
     },

@@ -1,6 +1,7 @@
 /** What a session does next: a pure function of its state, the whole control flow of an agent. */
 
 import type { StopReason, TurnReason } from "./event.ts";
+import { tokensOf } from "./message.ts";
 import type { QueuedInput, RunState, SessionState } from "./state.ts";
 
 export type Action =
@@ -66,8 +67,7 @@ function callModel(run: RunState): Action {
 function limitReached(run: RunState): StopReason | undefined {
   const { limits, usage } = run;
   if (limits.turns !== undefined && run.turns >= limits.turns) return "max-turns";
-  const tokens = usage.inputTokens + usage.outputTokens + (usage.cacheReadTokens ?? 0) + (usage.cacheWriteTokens ?? 0);
-  if (limits.tokens !== undefined && tokens >= limits.tokens) return "budget";
+  if (limits.tokens !== undefined && tokensOf(usage) >= limits.tokens) return "budget";
   if (limits.calls !== undefined && run.callsMade >= limits.calls) return "budget";
   if (limits.microUsd !== undefined && (usage.costMicroUsd ?? 0) >= limits.microUsd) return "budget";
   return undefined;

@@ -1,39 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { agent, type AgentDefinition } from "./agent.ts";
-import type { Fact, FactOf } from "./event.ts";
 import { INTERRUPT_MARKER } from "./finish-run.ts";
 import type { Message } from "./message.ts";
 import { type Plugin, plugin } from "./plugin.ts";
 import { scriptedModel, type ScriptedReply } from "./testing/scripted-model.ts";
-import { testRuntime, type TestRuntime, type TestRuntimeOptions } from "./testing/test-runtime.ts";
+import { testRuntime, type TestRuntimeOptions } from "./testing/test-runtime.ts";
 import { flowTool, tool, type Tool } from "./tool.ts";
-
-async function until(ready: () => boolean | Promise<boolean>, what = "the condition"): Promise<void> {
-  for (let turn = 0; turn < 500; turn++) {
-    if (await ready()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error(`${what} did not come`);
-}
-
-async function soon<T>(promise: Promise<T>): Promise<T> {
-  let done = false;
-  promise.then(
-    () => (done = true),
-    () => (done = true),
-  );
-  await until(() => done, "the end of the promise");
-  return promise;
-}
-
-async function logOf(runtime: TestRuntime, sessionId: string): Promise<readonly Fact[]> {
-  return runtime.store.read(sessionId, { after: 0, limit: 10_000 });
-}
-
-function ofType<T extends Fact["type"]>(facts: readonly Fact[], type: T): readonly FactOf<T>[] {
-  return facts.filter((fact): fact is FactOf<T> => fact.type === type);
-}
+import { logOf, ofType, soon, until } from "./testing/waiting.ts";
 
 type Setup = {
   readonly tools?: readonly Tool[];
@@ -122,7 +96,7 @@ describe("an interrupt while the model speaks", () => {
       await expect(run.text()).rejects.toMatchObject({ code: "interrupted" });
       await soon((await session.send("And now?")).text());
       checkHistory(await session.messages());
-      const log = await logOf(runtime, session.id);
+      const log = await logOf(runtime.store, session.id);
       expect(ofType(log, "run.finished").filter(({ runId }) => runId === run.id)).toHaveLength(1);
       expect(ofType(log, "turn.finished")[0]).toMatchObject({ reason: "interrupted" });
       await runtime.close();
@@ -157,7 +131,7 @@ describe("an interrupt while the model speaks", () => {
     await runtime.clock.advance(0);
     await soon(run.session.interrupt());
     expect(await soon(run.result())).toMatchObject({ reason: "interrupted" });
-    const log = await logOf(runtime, run.session.id);
+    const log = await logOf(runtime.store, run.session.id);
     expect(ofType(log, "turn.started")).toHaveLength(1);
     expect(ofType(log, "turn.finished")[0]?.reason).toBe("interrupted");
     expect(ofType(log, "message.added").at(-1)?.message.parts).toEqual([marker]);
@@ -185,7 +159,7 @@ describe("an interrupt while a person is asked", () => {
     const { requests } = await soon(run.result());
     await soon(run.session.interrupt());
     expect(await soon(run.result())).toMatchObject({ reason: "interrupted", turns: 1 });
-    const log = await logOf(runtime, run.session.id);
+    const log = await logOf(runtime.store, run.session.id);
     const start = log.findIndex(({ type }) => type === "run.suspended");
     expect(log.slice(start + 1)).toEqual([
       expect.objectContaining({
@@ -240,9 +214,9 @@ describe("an interrupt while a person is asked", () => {
     const run = await runtime.send(guide, "Go");
     const { requests } = await soon(run.result());
     await soon(run.session.respond(requests[0]?.requestId ?? "", { type: "permission", allow: true }));
-    await until(async () => ofType(await logOf(runtime, run.session.id), "tool.finished").length === 1);
+    await until(async () => ofType(await logOf(runtime.store, run.session.id), "tool.finished").length === 1);
     await soon(run.session.interrupt());
-    const log = await logOf(runtime, run.session.id);
+    const log = await logOf(runtime.store, run.session.id);
     expect(ofType(log, "tool.finished").map(({ status }) => status)).toEqual(["ok", "cancelled"]);
     checkHistory(await run.session.messages());
     await runtime.close();
@@ -261,7 +235,7 @@ describe("an interrupt while tools run", () => {
     const run = await runtime.send(guide, "Go");
     await slow.started;
     await soon(run.session.interrupt());
-    const log = await logOf(runtime, run.session.id);
+    const log = await logOf(runtime.store, run.session.id);
     expect(ofType(log, "tool.finished").map(({ name, status, output }) => [name, status, output.content])).toEqual([
       ["first", "ok", [{ type: "text", text: "first done" }]],
       ["slow", "cancelled", [{ type: "text", text: "Interrupted." }]],
@@ -281,10 +255,10 @@ describe("an interrupt while tools run", () => {
     await deaf.started;
     const interrupted = run.session.interrupt();
     await runtime.clock.advance(499);
-    expect(ofType(await logOf(runtime, run.session.id), "tool.finished")).toEqual([]);
+    expect(ofType(await logOf(runtime.store, run.session.id), "tool.finished")).toEqual([]);
     await runtime.clock.advance(1);
     await soon(interrupted);
-    expect(ofType(await logOf(runtime, run.session.id), "tool.finished")).toEqual([
+    expect(ofType(await logOf(runtime.store, run.session.id), "tool.finished")).toEqual([
       expect.objectContaining({
         status: "unknown",
         output: {
@@ -309,10 +283,10 @@ describe("an interrupt while tools run", () => {
     await write.started;
     const interrupted = run.session.interrupt();
     await runtime.clock.advance(5_000);
-    expect(ofType(await logOf(runtime, run.session.id), "run.finished")).toEqual([]);
+    expect(ofType(await logOf(runtime.store, run.session.id), "run.finished")).toEqual([]);
     gate.resolve("written");
     await soon(interrupted);
-    expect(ofType(await logOf(runtime, run.session.id), "tool.finished")).toEqual([
+    expect(ofType(await logOf(runtime.store, run.session.id), "tool.finished")).toEqual([
       expect.objectContaining({ status: "ok", output: { content: [{ type: "text", text: "written" }] } }),
     ]);
     await runtime.close();
@@ -341,13 +315,13 @@ describe("an interrupt while tools run", () => {
     const interrupted = run.session.interrupt();
     await runtime.clock.advance(1_000);
     await soon(interrupted);
-    const before = await logOf(runtime, run.session.id);
+    const before = await logOf(runtime.store, run.session.id);
     expect(ofType(before, "tool.finished")).toHaveLength(1);
     expect(ofType(before, "tool.finished")[0]?.status).toBe("unknown");
     late.resolve();
     await runtime.clock.advance(0);
     expect(effects).toEqual([]);
-    expect(await logOf(runtime, run.session.id)).toEqual(before);
+    expect(await logOf(runtime.store, run.session.id)).toEqual(before);
     await runtime.close();
   });
 });
@@ -433,15 +407,15 @@ describe("an interrupt in between", () => {
     expect(await soon(first.text())).toBe("Ok");
     await soon(session.interrupt());
     await soon(session.interrupt(first.id));
-    const before = (await logOf(runtime, session.id)).length;
+    const before = (await logOf(runtime.store, session.id)).length;
     const second = await session.send("two");
     await until(() => model.requests.length === 2);
     await soon(session.interrupt(first.id));
     await soon(session.interrupt("run_unheard_of"));
     await runtime.clock.advance(0);
-    expect(ofType((await logOf(runtime, session.id)).slice(before), "run.finished")).toEqual([]);
+    expect(ofType((await logOf(runtime.store, session.id)).slice(before), "run.finished")).toEqual([]);
     await soon(Promise.all([session.interrupt(second.id), session.interrupt(), session.interrupt(second.id)]));
-    expect(ofType((await logOf(runtime, session.id)).slice(before), "run.finished")).toHaveLength(1);
+    expect(ofType((await logOf(runtime.store, session.id)).slice(before), "run.finished")).toHaveLength(1);
     expect(await runtime.store.mail(session.id)).toEqual([]);
     await runtime.close();
   });
@@ -498,13 +472,13 @@ describe("run.finished", () => {
     });
     const session = await runtime.session({ agent: guide });
     await session.send("one");
-    await until(async () => ofType(await logOf(runtime, session.id), "run.suspended").length === 1);
+    await until(async () => ofType(await logOf(runtime.store, session.id), "run.suspended").length === 1);
     await soon(session.interrupt());
     await session.send("two");
     await until(() => model.requests.length === 2);
-    const before = await logOf(runtime, session.id);
+    const before = await logOf(runtime.store, session.id);
     await runtime.clock.advance(20_000);
-    expect(await logOf(runtime, session.id)).toEqual(before);
+    expect(await logOf(runtime.store, session.id)).toEqual(before);
     await runtime.close({ graceMs: 0 });
   });
 });

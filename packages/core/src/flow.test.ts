@@ -1,43 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { agent } from "./agent.ts";
-import type { Fact, FactOf } from "./event.ts";
-import { type MemoryStore, memoryStore } from "./memory-store.ts";
-import { openRuntime, type Runtime } from "./runtime.ts";
+import { type Runtime } from "./runtime.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
-import { storeEngine } from "./store-engine.ts";
 import { crashSweep } from "./testing/crash-sweep.ts";
-import { type FakeClock, fakeClock } from "./testing/fake-clock.ts";
-import { fixedIds } from "./testing/fixed-ids.ts";
 import { scriptedModel } from "./testing/scripted-model.ts";
 import { testRuntime } from "./testing/test-runtime.ts";
 import { type FlowContext, flowTool, type ToolResult } from "./tool.ts";
-
-async function until(ready: () => boolean | Promise<boolean>, what = "the condition"): Promise<void> {
-  for (let turn = 0; turn < 500; turn++) {
-    if (await ready()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error(`${what} did not come`);
-}
-
-async function soon<T>(promise: Promise<T>): Promise<T> {
-  let done = false;
-  promise.then(
-    () => (done = true),
-    () => (done = true),
-  );
-  await until(() => done, "the end of the promise");
-  return promise;
-}
-
-async function logOf(store: MemoryStore, sessionId: string): Promise<readonly Fact[]> {
-  return store.read(sessionId, { after: 0, limit: 10_000 });
-}
-
-function ofType<T extends Fact["type"]>(facts: readonly Fact[], type: T): readonly FactOf<T>[] {
-  return facts.filter((fact): fact is FactOf<T> => fact.type === type);
-}
+import { logOf, ofType, soon, until } from "./testing/waiting.ts";
+import { World } from "./testing/world.ts";
 
 type Body = (input: { readonly to: string }, context: FlowContext) => Promise<ToolResult>;
 
@@ -58,36 +29,9 @@ async function play(flow: Body, options: Partial<RuntimeOptions> = {}) {
   return { result, log, end: ofType(log, "tool.finished")[0] };
 }
 
-/** A store with one process after the other. */
-class World {
-  readonly store: MemoryStore = memoryStore();
-  readonly ids = fixedIds();
-  readonly clock: FakeClock = fakeClock();
-  readonly runtimes: Runtime[] = [];
-
-  async start(flow: Body, options: Partial<RuntimeOptions> = {}): Promise<Runtime> {
-    const runtime = await openRuntime({
-      permission: { mode: "ask" },
-      work: "all",
-      ...options,
-      agents: [guideOf(flow)],
-      engine: storeEngine(this.store, { clock: this.clock, ids: this.ids }),
-      host: { clock: this.clock, ids: this.ids },
-    });
-    this.runtimes.push(runtime);
-    return runtime;
-  }
-
-  async kill(): Promise<void> {
-    for (const { owner } of await this.store.owners()) this.store.kill(owner);
-  }
-
-  async close(): Promise<void> {
-    for (const runtime of this.runtimes) {
-      const closed = runtime.close({ graceMs: 0 });
-      await this.clock.advance(600);
-      await soon(closed);
-    }
+class FlowWorld extends World {
+  start(flow: Body, options: Partial<RuntimeOptions> = {}): Promise<Runtime> {
+    return this.open({ permission: { mode: "ask" }, work: "all", ...options, agents: [guideOf(flow)] });
   }
 }
 
@@ -213,7 +157,7 @@ describe("a flow", () => {
   });
 
   it("LOOP-34 DUR-10 sleeps on the clock, holds nothing for longer than a minute, and wakes by itself", async () => {
-    const world = new World();
+    const world = new FlowWorld();
     const order: string[] = [];
     const flow: Body = async (_input, context) => {
       order.push("top");
@@ -233,7 +177,7 @@ describe("a flow", () => {
   });
 
   it("DUR-10 a sleep goes on in the next process", async () => {
-    const world = new World();
+    const world = new FlowWorld();
     const flow: Body = async (_input, context) => {
       await context.sleep("nap", 5_000);
       return "rested";
@@ -251,7 +195,7 @@ describe("a flow", () => {
   });
 
   it("EDGE-02 finished steps answer from the log when it runs again from its top", async () => {
-    const world = new World();
+    const world = new FlowWorld();
     const ran: string[] = [];
     let hang = true;
     const flow: Body = async (_input, context) => {
@@ -279,7 +223,7 @@ describe("a flow", () => {
   });
 
   it("EDGE-14 code that does not ask for its recorded steps ends with flow-diverged", async () => {
-    const world = new World();
+    const world = new FlowWorld();
     const hang: Body = async (_input, context) => {
       await context.step("old", { rerun: "safe" }, () => 1);
       await context.step("wait", { rerun: "safe" }, () => new Promise<number>(() => undefined));

@@ -9,10 +9,7 @@ import { initialState, reduce, type SessionState } from "./state.ts";
 type ForkOptions = { readonly into: string; readonly actor: Actor; readonly now: number };
 
 /** The facts of the fork, numbered from 1. Its first names where it comes from; it has no key and no queue. */
-export function forkFacts(
-  facts: readonly Fact[],
-  { into, actor, now }: ForkOptions,
-): { readonly facts: readonly Fact[] } {
+export function forkFacts(facts: readonly Fact[], { into, actor, now }: ForkOptions): readonly Fact[] {
   const source = facts[0];
   if (source?.type !== "session.created") throw new Error("a log begins with session.created");
   const { sessionKey: _stays, parent: _notAChild, ...created } = source;
@@ -31,7 +28,7 @@ export function forkFacts(
     seq: copied.length + 2 + index,
     at: now,
   }));
-  return { facts: [first, ...copied, ...closing] };
+  return [first, ...copied, ...closing];
 }
 
 function closeOpen(state: SessionState, actor: Actor): readonly NewFact[] {

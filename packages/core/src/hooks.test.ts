@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { agent, type AgentDefinition } from "./agent.ts";
 import { CapstanError } from "./errors.ts";
-import { type Fact, type FactOf, isLive, type LiveBody } from "./event.ts";
+import { type Fact, isLive, type LiveBody } from "./event.ts";
 import { fakeClock } from "./testing/fake-clock.ts";
 import { fixedIds } from "./testing/fixed-ids.ts";
-import { type MemoryStore, memoryStore } from "./memory-store.ts";
+import { memoryStore } from "./memory-store.ts";
 import { textOf } from "./message.ts";
 import { type Plugin, plugin, type PluginDefinition } from "./plugin.ts";
 import { openRuntime } from "./runtime.ts";
@@ -13,32 +13,7 @@ import { storeEngine } from "./store-engine.ts";
 import { scriptedModel, type ScriptedReply } from "./testing/scripted-model.ts";
 import { testRuntime, type TestRuntimeOptions } from "./testing/test-runtime.ts";
 import { tool, type Tool } from "./tool.ts";
-
-async function until(ready: () => boolean | Promise<boolean>, what = "the condition"): Promise<void> {
-  for (let turn = 0; turn < 500; turn++) {
-    if (await ready()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error(`${what} did not come`);
-}
-
-async function soon<T>(promise: Promise<T>): Promise<T> {
-  let done = false;
-  promise.then(
-    () => (done = true),
-    () => (done = true),
-  );
-  await until(() => done, "the end of the promise");
-  return promise;
-}
-
-async function logOf(store: MemoryStore, sessionId: string): Promise<readonly Fact[]> {
-  return store.read(sessionId, { after: 0, limit: 10_000 });
-}
-
-function ofType<T extends Fact["type"]>(facts: readonly Fact[], type: T): readonly FactOf<T>[] {
-  return facts.filter((fact): fact is FactOf<T> => fact.type === type);
-}
+import { logOf, ofType, soon, until } from "./testing/waiting.ts";
 
 type Setup = {
   readonly plugins: readonly Plugin[];

@@ -26,7 +26,7 @@ export async function runInputHooks(hold: Hold, message: Message): Promise<Input
     const [position, hook] = nextWith(hold.plugins, "input", index);
     if (hook === undefined) return Promise.resolve({ type: "accept", message: current });
     let inner: InputOutcome | undefined;
-    const attempt = bounded(hold, hook.plugin, "input", async (signal, pause) => {
+    const attempt = timeLimited(hold, hook.plugin, "input", async (signal, pause) => {
       const context = {
         ...hookContext(hold, hook.plugin, `input/${message.id}`, signal),
         answer: (text: string): InputOutcome => ({ type: "answer", text }),
@@ -54,7 +54,7 @@ export async function runPrepareHooks(
   const changes: PrepareChange[] = [];
   for (const plugin of hold.plugins) {
     if (plugin.prepare === undefined) continue;
-    const change = await bounded(hold, plugin, "prepare", async (signal) =>
+    const change = await timeLimited(hold, plugin, "prepare", async (signal) =>
       plugin.prepare?.(request, hookContext(hold, plugin, `prepare/${turn}`, signal)),
     ).catch((error: unknown) => {
       if (!isPassedOver(hold, plugin, error)) throw error;
@@ -92,7 +92,7 @@ export async function runToolHooks(hold: Hold, call: HookedCall, perform: ToolNe
     const [position, hook] = nextWith(hold.plugins, "tool", index);
     if (hook === undefined) return perform(current);
     let inner: ToolOutput | undefined;
-    const attempt = bounded(hold, hook.plugin, "tool", async (signal, pause) => {
+    const attempt = timeLimited(hold, hook.plugin, "tool", async (signal, pause) => {
       const context = {
         ...hookContext(hold, hook.plugin, `call/${call.callId}`, signal),
         answer: (text: string, options?: { readonly isError?: boolean }): ToolOutput => textOutput(text, options),
@@ -121,7 +121,7 @@ export async function runStopHooks(hold: Hold): Promise<readonly string[]> {
   for (const plugin of hold.plugins) {
     if (plugin.stop === undefined) continue;
     try {
-      const more = await bounded(hold, plugin, "stop", async (signal) =>
+      const more = await timeLimited(hold, plugin, "stop", async (signal) =>
         plugin.stop?.(state, hookContext(hold, plugin, `stop/${state.run?.turns ?? 0}`, signal)),
       );
       if (typeof more === "string") said.push(more);
@@ -187,7 +187,7 @@ function hookContext(hold: Hold, plugin: Plugin, scope: string, signal: AbortSig
 type Pause = <T>(inner: Promise<T>) => Promise<T>;
 
 /** Runs a hook with its time limit; what it awaits through `pause` does not count. Failures become `hook-failed`. */
-async function bounded<T>(
+async function timeLimited<T>(
   hold: Hold,
   plugin: Plugin,
   hook: string,

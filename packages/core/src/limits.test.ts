@@ -9,36 +9,7 @@ import { scriptedModel } from "./testing/scripted-model.ts";
 import { tool } from "./tool.ts";
 import { toOutput } from "./tool-output.ts";
 
-/** Where the behaviour behind each constant is tested, when it is not below. */
-const COVERED: { readonly [name in keyof typeof LIMITS]: string } = {
-  turnsPerRun: "here, run.test.ts: stops after 50 turns",
-  parkAfterMs: "requests.test.ts: parks after 60 s",
-  requestTtlMs: "requests.test.ts: expires after seven days",
-  interruptGraceMs: "finish-run.test.ts: left after 500 ms",
-  hookTimeoutMs: "hooks.test.ts: timed out after 10 s",
-  toolTimeoutMs: "run-tools.test.ts: time limits of a tool",
-  modelAttempts: "here, run.test.ts: gives up after the last attempt",
-  modelRetryBudgetMs: "here, run.test.ts: does not wait longer than the budget",
-  modelRetryBaseMs: "here, run.test.ts: retries a cut answer",
-  modelRetryMaxMs: "here",
-  inlineBytes: "here, session.test.ts: keeps files over 32 KB as blobs",
-  blobBytes: "here",
-  inputBytes: "session.test.ts: refuses an input that is too large",
-  toolOutputBytes: "here",
-  subscriberEvents: "broadcast.test.ts: a slow reader costs a bounded amount",
-  liveBufferBytes: "broadcast.test.ts: keeps at most 1 MB of live text",
-  snapshotFacts: "session.test.ts: a new hold and state() read only the tail",
-  beatMs: "store-engine.test.ts: a holder whose beat stands still",
-  takeoverMs: "store-engine.test.ts: a holder whose beat stands still",
-  pollMs: "@capstan/engines: sqlite-store.test.ts",
-  readPage: "broadcast.test.ts: reads a long log page by page",
-};
-
 describe("LIMITS", () => {
-  it("names a test for each constant", () => {
-    expect(Object.keys(COVERED).toSorted()).toEqual(Object.keys(LIMITS).toSorted());
-  });
-
   it("holds whole, positive numbers", () => {
     for (const value of Object.values(LIMITS)) expect(Number.isInteger(value) && value > 0).toBe(true);
   });

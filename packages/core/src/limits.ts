@@ -1,4 +1,4 @@
-/** Every limit of the core as a constant, with its unit in its name. Each has a test in limits.test.ts. */
+/** Every limit of the core as a constant, with its unit in its name. */
 
 export const LIMITS = {
   /** Model calls of one run unless the agent says otherwise. */

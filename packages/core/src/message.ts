@@ -92,6 +92,11 @@ export function addUsage(left: Usage, right: Usage): Usage {
   return sum;
 }
 
+/** All tokens that count: read, written to and from a cache, and said. */
+export function tokensOf({ inputTokens, outputTokens, cacheReadTokens = 0, cacheWriteTokens = 0 }: Usage): number {
+  return inputTokens + cacheReadTokens + cacheWriteTokens + outputTokens;
+}
+
 export function text(value: string): TextPart {
   return { type: "text", text: value };
 }

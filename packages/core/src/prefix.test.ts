@@ -1,37 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { agent, type AgentDefinition } from "./agent.ts";
-import { type Fact, type FactOf, isLive, type LiveBody } from "./event.ts";
-import { type MemoryStore, memoryStore } from "./memory-store.ts";
-import { openRuntime, type Runtime } from "./runtime.ts";
+import { type FactOf, isLive, type LiveBody } from "./event.ts";
+import { type Runtime } from "./runtime.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
-import { storeEngine } from "./store-engine.ts";
-import { type FakeClock, fakeClock } from "./testing/fake-clock.ts";
-import { fixedIds } from "./testing/fixed-ids.ts";
 import { scriptedModel, type ScriptedModel } from "./testing/scripted-model.ts";
 import { tool } from "./tool.ts";
-
-async function until(ready: () => boolean | Promise<boolean>, what = "the condition"): Promise<void> {
-  for (let turn = 0; turn < 500; turn++) {
-    if (await ready()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error(`${what} did not come`);
-}
-
-async function soon<T>(promise: Promise<T>): Promise<T> {
-  let done = false;
-  promise.then(
-    () => (done = true),
-    () => (done = true),
-  );
-  await until(() => done, "the end of the promise");
-  return promise;
-}
-
-function ofType<T extends Fact["type"]>(facts: readonly Fact[], type: T): readonly FactOf<T>[] {
-  return facts.filter((fact): fact is FactOf<T> => fact.type === type);
-}
+import { ofType, soon } from "./testing/waiting.ts";
+import { World } from "./testing/world.ts";
 
 const echo = tool({
   name: "echo",
@@ -41,20 +17,12 @@ const echo = tool({
   execute: ({ say }) => say,
 });
 
-class World {
-  readonly store: MemoryStore = memoryStore();
-  readonly ids = fixedIds();
-  readonly clock: FakeClock = fakeClock();
+class PrefixWorld extends World {
   readonly model: ScriptedModel = scriptedModel([{ calls: [{ name: "echo", input: { say: "a" } }] }]);
 
-  async start(definition: Partial<AgentDefinition> = {}, options: Partial<RuntimeOptions> = {}): Promise<Runtime> {
+  start(definition: Partial<AgentDefinition> = {}, options: Partial<RuntimeOptions> = {}): Promise<Runtime> {
     const guide = agent({ name: "guide", model: this.model, instructions: "Short.", tools: [echo], ...definition });
-    return openRuntime({
-      agents: [guide],
-      ...options,
-      engine: storeEngine(this.store, { clock: this.clock, ids: this.ids }),
-      host: { clock: this.clock, ids: this.ids },
-    });
+    return this.open({ agents: [guide], ...options });
   }
 
   /** One input to the one session, in a process of its own. */
@@ -79,7 +47,7 @@ class World {
 
 describe("the cache prefix", () => {
   it("EDGE-07 COST-09 is set once for many runs in many processes, with the same bytes in every request", async () => {
-    const world = new World();
+    const world = new PrefixWorld();
     await world.say();
     await world.say();
     await world.say();
@@ -101,7 +69,7 @@ describe("the cache prefix", () => {
   });
 
   it("EDGE-07 COST-09 each request goes on from the one before, byte for byte, also in the next process", async () => {
-    const world = new World();
+    const world = new PrefixWorld();
     await world.say();
     await world.say();
     await world.say();
@@ -123,7 +91,7 @@ describe("the cache prefix", () => {
   ];
   for (const [what, definition, cause] of changes) {
     it(`EDGE-07 DUR-12 a change of ${what} sets it again at the next run, with its cause and a notice`, async () => {
-      const world = new World();
+      const world = new PrefixWorld();
       await world.say();
       const live = await world.say(definition);
       expect((await world.sets()).map((set) => set.cause)).toEqual(["session started", cause]);
@@ -135,7 +103,7 @@ describe("the cache prefix", () => {
   }
 
   it("EDGE-07 DUR-12 a run that goes on elsewhere keeps the bytes it started with", async () => {
-    const world = new World();
+    const world = new PrefixWorld();
     const first = await world.start({}, { permission: { mode: "ask", ask: ["echo"] } });
     const session = await first.session({ agent: "guide", key: "one" });
     const run = await session.send("Go");
@@ -152,7 +120,7 @@ describe("the cache prefix", () => {
   });
 
   it("EDGE-07 instructions that are a function run once a session", async () => {
-    const world = new World();
+    const world = new PrefixWorld();
     let rendered = 0;
     const instructions: AgentDefinition["instructions"] = ({ id, key, metadata }) =>
       `${id} ${key} ${JSON.stringify(metadata["name"])} ${++rendered}`;
@@ -163,7 +131,7 @@ describe("the cache prefix", () => {
   });
 
   it("LOOP-21 instructions of one send are for that run only", async () => {
-    const world = new World();
+    const world = new PrefixWorld();
     await world.say();
     await world.say({}, { instructions: "Rhyme." });
     await world.say();
@@ -175,7 +143,7 @@ describe("the cache prefix", () => {
       [undefined, "Rhyme.", undefined],
       ["Rhyme.", undefined],
     ]) {
-      const world = new World();
+      const world = new PrefixWorld();
       const instructions = (): string => "Made.";
       for (const override of order)
         await world.say({ instructions }, override === undefined ? {} : { instructions: override });
@@ -184,7 +152,7 @@ describe("the cache prefix", () => {
   });
 
   it("LOOP-29 instructions that cannot be rendered end the run, not the session", async () => {
-    const world = new World();
+    const world = new PrefixWorld();
     let broken = true;
     const runtime = await world.start({
       instructions: () => {
@@ -201,7 +169,7 @@ describe("the cache prefix", () => {
   });
 
   it("COST-01 plans breakpoints for models that take them", async () => {
-    const world = new World();
+    const world = new PrefixWorld();
     const marked: ScriptedModel = scriptedModel([{ text: "One" }], { capabilities: { cacheMarkers: true } });
     const runtime = await world.start({ model: marked });
     const session = await runtime.session({ agent: "guide" });

@@ -83,7 +83,11 @@ async function instructionsOf(hold: Hold, render: Exclude<Hold["agent"]["instruc
   const cancel = clock.after(LIMITS.hookTimeoutMs, () => stop.abort(new CapstanError("timeout", "the time is over")));
   try {
     const options = { name: INSTRUCTIONS_STEP, rerun: "safe", signal: stop.signal } as const;
-    const text = await endedOrIgnored(clock, performStep(hold, options, () => checkedText(hold, render(session))), stop);
+    const text = await endedOrIgnored(
+      clock,
+      performStep(hold, options, () => checkedText(hold, render(session))),
+      stop,
+    );
     if (typeof text === "string") return text;
     throw new CapstanError("agent-invalid", `The instructions of agent ${hold.agent.name} took too long to make`);
   } finally {

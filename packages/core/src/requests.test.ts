@@ -1,87 +1,21 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { agent } from "./agent.ts";
-import type { Clock } from "./clock.ts";
-import type { Fact, FactOf } from "./event.ts";
-import { type MemoryStore, memoryStore } from "./memory-store.ts";
 import { plugin, type Plugin } from "./plugin.ts";
-import { openRuntime, type Runtime } from "./runtime.ts";
+import { type Runtime } from "./runtime.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
-import { storeEngine } from "./store-engine.ts";
-import { type FakeClock, fakeClock } from "./testing/fake-clock.ts";
-import { fixedIds } from "./testing/fixed-ids.ts";
 import { scriptedModel, type ScriptedReply } from "./testing/scripted-model.ts";
 import { flowTool, tool, type Tool } from "./tool.ts";
-
-async function until(ready: () => boolean | Promise<boolean>, what = "the condition"): Promise<void> {
-  for (let turn = 0; turn < 500; turn++) {
-    if (await ready()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error(`${what} did not come`);
-}
-
-async function soon<T>(promise: Promise<T>): Promise<T> {
-  let done = false;
-  promise.then(
-    () => (done = true),
-    () => (done = true),
-  );
-  await until(() => done, "the end of the promise");
-  return promise;
-}
-
-function ofType<T extends Fact["type"]>(facts: readonly Fact[], type: T): readonly FactOf<T>[] {
-  return facts.filter((fact): fact is FactOf<T> => fact.type === type);
-}
+import { ofType, soon, until } from "./testing/waiting.ts";
+import { World } from "./testing/world.ts";
 
 const START = 1_767_225_600_000;
 const DAY = 86_400_000;
 
-/** One store that outlives its runtimes; `jump` moves the wall clock only, as if the machine had slept. */
-class World {
-  readonly store: MemoryStore = memoryStore();
-  readonly ids = fixedIds();
-  fake: FakeClock = fakeClock(START);
-  #skew = 0;
-  readonly clock: Clock = {
-    now: () => this.fake.now() + this.#skew,
-    monotonic: () => this.fake.monotonic(),
-    after: (ms, fire, options) => this.fake.after(ms, fire, options),
-  };
-  readonly #open: Runtime[] = [];
-
-  jump(ms: number): void {
-    this.#skew += ms;
-  }
-
-  async start(options: Partial<RuntimeOptions> & Pick<RuntimeOptions, "agents">): Promise<Runtime> {
-    const runtime = await openRuntime({
-      permission: { mode: "ask" },
-      work: "all",
-      ...options,
-      engine: storeEngine(this.store, { clock: this.clock, ids: this.ids }),
-      host: { clock: this.clock, ids: this.ids },
-    });
-    this.#open.push(runtime);
-    return runtime;
-  }
-
-  /** Ends a process without goodbye. */
-  async kill(): Promise<void> {
-    for (const { owner } of await this.store.owners()) this.store.kill(owner);
-  }
-
-  async log(sessionId: string): Promise<readonly Fact[]> {
-    return this.store.read(sessionId, { after: 0, limit: 10_000 });
-  }
-
-  async close(): Promise<void> {
-    for (const runtime of this.#open) {
-      const closed = runtime.close({ graceMs: 0 });
-      await this.fake.advance(600);
-      await soon(closed);
-    }
+/** Somebody can be asked, and every process drives every session. */
+class AskingWorld extends World {
+  start(options: Partial<RuntimeOptions> & Pick<RuntimeOptions, "agents">): Promise<Runtime> {
+    return this.open({ permission: { mode: "ask" }, work: "all", ...options });
   }
 }
 
@@ -112,7 +46,7 @@ function guideOf(tools: readonly Tool[], turns: readonly ScriptedReply[], plugin
 
 describe("an open request", () => {
   it("LOOP-03 PERM-08 DUR-06 is a fact, is listed, and is answered once", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     const ran: string[] = [];
     const guide = guideOf([guarded(ran)], [calls("a"), { text: "Ok." }]);
     const runtime = await world.start({ agents: [guide] });
@@ -145,7 +79,7 @@ describe("an open request", () => {
   });
 
   it("EDGE-06 two answers at once: one counts, the other hears that it was late", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     const guide = guideOf([guarded()], [calls("a"), { text: "Ok." }]);
     const runtime = await world.start({ agents: [guide] });
     const run = await runtime.send(guide, "Go");
@@ -166,7 +100,7 @@ describe("an open request", () => {
   });
 
   it("EDGE-06 refuses unknown ids, and answers of another kind, and stays open", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     const guide = guideOf([guarded()], [calls("a"), { text: "Ok." }]);
     const runtime = await world.start({ agents: [guide] });
     const run = await runtime.send(guide, "Go");
@@ -187,7 +121,7 @@ describe("an open request", () => {
   });
 
   it("result() says waiting also when something else was written since the run was suspended", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     const guide = guideOf([guarded()], [calls("a"), { text: "Ok." }]);
     const runtime = await world.start({ agents: [guide] });
     const run = await runtime.send(guide, "Go");
@@ -201,15 +135,15 @@ describe("an open request", () => {
   });
 
   it("DUR-06 parks after 60 s without holding the session, and the answer starts it again", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     const guide = guideOf([guarded()], [calls("a"), { text: "Ok." }]);
     const runtime = await world.start({ agents: [guide] });
     const run = await runtime.send(guide, "Go");
     const requestId = (await soon(run.result())).requests[0]?.requestId ?? "";
     const held = async (): Promise<boolean> => (await world.store.claim(run.session.id, "thief")) === undefined;
-    await world.fake.advance(59_999);
+    await world.clock.advance(59_999);
     expect(await held()).toBe(true);
-    await world.fake.advance(1);
+    await world.clock.advance(1);
     expect(ofType(await world.log(run.session.id), "run.resumed")).toEqual([]);
     await soon(run.session.respond(requestId, { type: "permission", allow: true }));
     expect(await soon(run.text())).toBe("Ok.");
@@ -220,7 +154,7 @@ describe("an open request", () => {
   });
 
   it("DUR-06 PERM-08 DUR-12 survives the end of its process and is answered in the next", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     const ran: string[] = [];
     const guide = guideOf([guarded(ran)], [calls("a"), { text: "Ok." }]);
     const first = await world.start({ agents: [guide] });
@@ -238,7 +172,7 @@ describe("an open request", () => {
   });
 
   it("LOOP-05 expires after seven days into a denial, also when nobody was there", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     const ran: string[] = [];
     const guide = guideOf([guarded(ran)], [calls("a"), { text: "Nobody said yes." }]);
     const first = await world.start({ agents: [guide] });
@@ -268,7 +202,7 @@ describe("an open request", () => {
   });
 
   it("LOOP-05 the time of waiting does not count for the deadline", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     const guide = agent({
       name: "guide",
       model: scriptedModel([calls("a"), { text: "Ok." }]),
@@ -279,7 +213,7 @@ describe("an open request", () => {
     const runtime = await world.start({ agents: [guide] });
     const run = await runtime.send(guide, "Go");
     const requestId = (await soon(run.result())).requests[0]?.requestId ?? "";
-    await world.fake.advance(3_600_000);
+    await world.clock.advance(3_600_000);
     await soon(run.session.respond(requestId, { type: "permission", allow: true }));
     expect(await soon(run.result())).toMatchObject({ reason: "end-turn", text: "Ok." });
     await world.close();
@@ -288,7 +222,7 @@ describe("an open request", () => {
 
 describe("answers", () => {
   it("PERM-03 remember session allows the same next time, in this session only", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     const guide = guideOf([guarded([], { permission: "ask" })], [calls("a"), calls("a"), { text: "Ok." }]);
     const runtime = await world.start({ agents: [guide] });
     const run = await runtime.send(guide, "Go");
@@ -302,7 +236,7 @@ describe("answers", () => {
   });
 
   it("PERM-14 an edited input is what runs, is checked, and is what the log says", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     const ran: string[] = [];
     const guide = guideOf([guarded(ran)], [calls("a", "b", "c"), { text: "Ok." }]);
     const runtime = await world.start({ agents: [guide], permission: { mode: "ask", deny: ["write(/etc/**)"] } });
@@ -326,7 +260,7 @@ describe("answers", () => {
   });
 
   it("PERM-14 EDGE-01 a crash after an approval with an edited input runs the edited input, not the model's", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     const ran: string[] = [];
     let hang = true;
     const write = tool({
@@ -359,7 +293,7 @@ describe("answers", () => {
   });
 
   it("EDGE-06 an input that a hook changes after the approval is asked about again", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     const ran: string[] = [];
     const move = plugin({ name: "move", tool: (call, _context, next) => next({ ...call, input: { path: "moved" } }) });
     const guide = guideOf([guarded(ran)], [calls("a"), { text: "Ok." }], [move]);
@@ -378,7 +312,7 @@ describe("answers", () => {
   });
 
   it("EDGE-06 DUR-12 a tool that changed while its call waited is asked about again, and only once", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     const ran: string[] = [];
     const before = guideOf([guarded(ran)], [calls("a"), { text: "Ok." }]);
     const first = await world.start({ agents: [before] });
@@ -405,7 +339,7 @@ describe("answers", () => {
 
 describe("onRequest", () => {
   it("PERM-07 answers in this process, each request once, with the request in full", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     const asked: string[] = [];
     const guide = guideOf([guarded()], [calls("a", "b"), { text: "Ok." }]);
     const runtime = await world.start({
@@ -437,12 +371,12 @@ describe("onRequest", () => {
       async () => undefined,
       async () => ({ type: "doubt", outcome: "skip" }) as const,
     ]) {
-      const world = new World();
+      const world = new AskingWorld();
       const guide = guideOf([guarded()], [calls("a"), { text: "Ok." }]);
       const runtime = await world.start({ agents: [guide], onRequest });
       const run = await runtime.send(guide, "Go");
       await until(async () => (await runtime.requests()).length === 1);
-      await world.fake.advance(10);
+      await world.clock.advance(10);
       const [request] = await runtime.requests();
       await soon(run.session.respond(request?.requestId ?? "", { type: "permission", allow: true }));
       expect(await soon(run.text())).toBe("Ok.");
@@ -451,7 +385,7 @@ describe("onRequest", () => {
   });
 
   it("its signal aborts when the run is interrupted", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     let aborted = false;
     const guide = guideOf([guarded()], [calls("a")]);
     const runtime = await world.start({
@@ -476,7 +410,7 @@ describe("client tools", () => {
   const map = tool({ name: "map", description: "Shows a map.", input: pathed });
 
   it("TOOL-10 are answered from outside", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     const guide = guideOf([map], [{ calls: [{ name: "map", input: { path: "Oslo" } }] }, { text: "There." }]);
     const runtime = await world.start({ agents: [guide] });
     const run = await runtime.send(guide, "Go");
@@ -495,13 +429,14 @@ describe("client tools", () => {
   });
 
   it("TOOL-10 that nobody answers in time are an error", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     const guide = guideOf([map], [{ calls: [{ name: "map", input: { path: "Oslo" } }] }, { text: "No map." }]);
     const runtime = await world.start({ agents: [guide] });
     const run = await runtime.send(guide, "Go");
     await soon(run.result());
     world.jump(7 * DAY);
     await run.session.update({ title: "later" });
+    await until(async () => (await run.session.state()).status === "idle");
     expect(await soon(run.text())).toBe("No map.");
     expect(ofType(await world.log(run.session.id), "tool.finished")[0]).toMatchObject({
       status: "error",
@@ -514,7 +449,7 @@ describe("client tools", () => {
 describe("doubt", () => {
   /** A call that a crash cut off in its effect, and the process that finds it. */
   async function crashed(fields: Partial<Parameters<typeof tool>[0]>, options: Partial<RuntimeOptions> = {}) {
-    const world = new World();
+    const world = new AskingWorld();
     let runs = 0;
     const effect = tool({
       name: "pay",
@@ -585,7 +520,7 @@ describe("doubt", () => {
       const { world, session, run, end, runs } = await crashed({});
       const [request] = (await soon(run.result())).requests;
       expect(request?.body).toMatchObject({ type: "doubt", tool: "pay", input: {}, startedAt: START });
-      await world.fake.advance(61_000);
+      await world.clock.advance(61_000);
       await soon(session.respond(request?.requestId ?? "", { type: "doubt", outcome }));
       expect(await soon(run.text())).toBe("Ok.");
       expect(runs()).toBe(times);
@@ -604,7 +539,7 @@ describe("doubt", () => {
   });
 
   it("EDGE-01 a never step of a flow is asked about once, also when the session parks in between", async () => {
-    const world = new World();
+    const world = new AskingWorld();
     let runs = 0;
     const flow = flowTool({
       name: "deploy",
@@ -624,7 +559,7 @@ describe("doubt", () => {
     if (again === undefined) throw new Error("no run");
     const [request] = (await soon(again.result())).requests;
     expect(request?.body).toMatchObject({ type: "doubt" });
-    await world.fake.advance(61_000);
+    await world.clock.advance(61_000);
     await soon(session.respond(request?.requestId ?? "", { type: "doubt", outcome: "run-again" }));
     expect(await soon(again.result())).toMatchObject({ status: "finished", text: "Ok." });
     expect(runs).toBe(2);

@@ -15,6 +15,6 @@ export function retryDelay(
 ): number | undefined {
   if (!problem.retryable || attempt >= LIMITS.modelAttempts) return undefined;
   const backoffMs = Math.min(LIMITS.modelRetryBaseMs * 2 ** (attempt - 1), LIMITS.modelRetryMaxMs);
-  const delayMs = Math.max(retryAfterMs ?? 0, retryAfterMs === undefined ? backoffMs : 0);
+  const delayMs = Math.max(0, retryAfterMs ?? backoffMs);
   return spentMs + delayMs > LIMITS.modelRetryBudgetMs ? undefined : delayMs;
 }

@@ -52,9 +52,15 @@ class RunHandle<Output> implements Run<Output> {
   }
 
   async *deltas(): AsyncIterable<{ readonly text: string; readonly reset: boolean }> {
+    const shown = new Map<string, number>();
     for await (const { event } of this.events()) {
-      if (event.type === "text.delta") yield { text: event.delta, reset: false };
-      else if (event.type === "turn.reset") yield { text: "", reset: true };
+      if (event.type === "turn.reset") yield { text: "", reset: true };
+      if (event.type !== "text.delta") continue;
+      // one who was slow gets a block again from its beginning: offsets tell what is new
+      const known = shown.get(event.blockId) ?? 0;
+      const text = event.delta.slice(Math.max(0, known - event.offset));
+      shown.set(event.blockId, Math.max(known, event.offset + event.delta.length));
+      if (text !== "") yield { text, reset: false };
     }
   }
 
@@ -74,7 +80,8 @@ class RunHandle<Output> implements Run<Output> {
       };
     };
     for await (const { event } of this.events()) {
-      if (event.type === "notice" && STOPS_HERE.has(event.code)) {
+      // only the end of a hold says "error": nothing is lost, but waiting for it here could take for ever
+      if (event.type === "notice" && event.severity === "error") {
         const error: Problem = { code: event.code, message: event.title, retryable: true };
         return resultOf({ status: "waiting", error });
       }
@@ -134,18 +141,6 @@ class RunHandle<Output> implements Run<Output> {
     return check(schema, value);
   }
 }
-
-/** Why a session cannot be driven here for now: nothing is lost, but waiting for it could take for ever. */
-const STOPS_HERE: ReadonlySet<string> = new Set<ErrorCode>([
-  "agent-unknown",
-  "workspace-missing",
-  "session-damaged",
-  "store-conflict",
-  "store-damaged",
-  "store-failed",
-  "store-full",
-  "store-readonly",
-]);
 
 function lastText(messages: readonly Message[]): string {
   const last = messages.findLast((message) => message.role === "assistant");

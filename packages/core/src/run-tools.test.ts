@@ -2,37 +2,12 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { agent, type AgentDefinition } from "./agent.ts";
 import { CapstanError } from "./errors.ts";
-import { type Fact, type FactOf, isLive, type LiveBody } from "./event.ts";
+import { isLive, type LiveBody } from "./event.ts";
 import { jsonSchema } from "./schema.ts";
 import { scriptedModel, type ScriptedReply } from "./testing/scripted-model.ts";
-import { testRuntime, type TestRuntime, type TestRuntimeOptions } from "./testing/test-runtime.ts";
+import { testRuntime, type TestRuntimeOptions } from "./testing/test-runtime.ts";
 import { builtIn, tool, type Tool, type ToolContext } from "./tool.ts";
-
-async function until(ready: () => boolean | Promise<boolean>, what = "the condition"): Promise<void> {
-  for (let turn = 0; turn < 500; turn++) {
-    if (await ready()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error(`${what} did not come`);
-}
-
-async function soon<T>(promise: Promise<T>): Promise<T> {
-  let done = false;
-  promise.then(
-    () => (done = true),
-    () => (done = true),
-  );
-  await until(() => done, "the end of the promise");
-  return promise;
-}
-
-async function logOf(runtime: TestRuntime, sessionId: string): Promise<readonly Fact[]> {
-  return runtime.store.read(sessionId, { after: 0, limit: 10_000 });
-}
-
-function ofType<T extends Fact["type"]>(facts: readonly Fact[], type: T): readonly FactOf<T>[] {
-  return facts.filter((fact): fact is FactOf<T> => fact.type === type);
-}
+import { logOf, ofType, soon, until } from "./testing/waiting.ts";
 
 type Setup = {
   readonly tools: readonly Tool[];
@@ -53,7 +28,7 @@ async function play(setup: Setup) {
   const { guide, model, runtime } = await open(setup);
   const run = await runtime.send(guide, "Go");
   const result = await soon(run.result());
-  const log = await logOf(runtime, run.session.id);
+  const log = await logOf(runtime.store, run.session.id);
   const ends = ofType(log, "tool.finished").map(({ callId, status, output }) => [
     Number(callId.split("/").at(-1)),
     status,
@@ -197,7 +172,7 @@ describe("what the model can put right", () => {
       const run = await runtime.send(guide, "Go");
       const result = await soon(run.result());
       expect(result.status).toBe("finished");
-      expect(ofType(await logOf(runtime, run.session.id), "tool.finished")[0]?.status).not.toBe("ok");
+      expect(ofType(await logOf(runtime.store, run.session.id), "tool.finished")[0]?.status).not.toBe("ok");
       expect(await soon((await run.session.send("Still there?")).result())).toMatchObject({ reason: "end-turn" });
       await runtime.close();
     }
@@ -282,7 +257,7 @@ describe("results", () => {
     await runtime.clock.advance(1_234);
     gate.finish("wait");
     await soon(run.result());
-    expect(ofType(await logOf(runtime, run.session.id), "tool.finished")[0]?.durationMs).toBe(1_234);
+    expect(ofType(await logOf(runtime.store, run.session.id), "tool.finished")[0]?.durationMs).toBe(1_234);
     await runtime.close();
   });
 
@@ -305,7 +280,7 @@ describe("results", () => {
     const { guide, runtime } = await open({ tools: [returning(file)], turns: [calls("give")] });
     const run = await runtime.send(guide, "Go");
     await soon(run.result());
-    const [end] = ofType(await logOf(runtime, run.session.id), "tool.finished");
+    const [end] = ofType(await logOf(runtime.store, run.session.id), "tool.finished");
     const part = end?.output.content[0];
     if (part?.type !== "file" || part.data.type !== "blob") throw new Error("no blob");
     expect(part.data.size).toBe(40_000);
@@ -399,7 +374,7 @@ describe("the context of a tool", () => {
       expect.objectContaining({ callId, stream: "stdout", chunk: "two", offset: 3 }),
       expect.objectContaining({ callId, progress: 1, total: 2, message: "half" }),
     ]);
-    expect(JSON.stringify(await logOf(runtime, run.session.id))).not.toContain("tool.progress");
+    expect(JSON.stringify(await logOf(runtime.store, run.session.id))).not.toContain("tool.progress");
     await runtime.close();
   });
 });
@@ -427,12 +402,12 @@ describe("time limits of a tool", () => {
   async function timed(slow: Tool, ms: number, definition: Partial<AgentDefinition> = {}) {
     const { guide, runtime } = await open({ tools: [slow], turns: [calls("slow"), { text: "Ok." }], definition });
     const run = await runtime.send(guide, "Go");
-    await until(async () => ofType(await logOf(runtime, run.session.id), "tool.started").length === 1);
+    await until(async () => ofType(await logOf(runtime.store, run.session.id), "tool.started").length === 1);
     await runtime.clock.advance(ms - 1);
-    expect(ofType(await logOf(runtime, run.session.id), "tool.finished")).toEqual([]);
+    expect(ofType(await logOf(runtime.store, run.session.id), "tool.finished")).toEqual([]);
     await runtime.clock.advance(1);
     expect(await soon(run.result())).toMatchObject({ reason: "end-turn", text: "Ok." });
-    const [end] = ofType(await logOf(runtime, run.session.id), "tool.finished");
+    const [end] = ofType(await logOf(runtime.store, run.session.id), "tool.finished");
     await runtime.close();
     return end;
   }
@@ -494,7 +469,7 @@ describe("the order of calls", () => {
     const run = await runtime.send(guide, "Go");
     await until(() => gate.started.length === 3);
     expect(gate.started.toSorted()).toEqual(["effect1", "read", "spawn"]);
-    const intents = ofType(await logOf(runtime, run.session.id), "tool.started");
+    const intents = ofType(await logOf(runtime.store, run.session.id), "tool.started");
     expect(intents.map(({ name }) => name)).toEqual(["effect1", "read", "spawn"]);
     gate.finish("spawn");
     gate.finish("read");
@@ -504,7 +479,7 @@ describe("the order of calls", () => {
     await until(() => gate.started.length === 4);
     gate.finish("effect2");
     expect(await soon(run.text())).toBe("Ok.");
-    const log = await logOf(runtime, run.session.id);
+    const log = await logOf(runtime.store, run.session.id);
     expect(ofType(log, "tool.finished").map(({ name }) => name)).toEqual(["spawn", "read", "effect1", "effect2"]);
     expect(model.requests[1]?.messages.at(-1)?.parts.map((part) => part.type === "tool-result" && part.name)).toEqual([
       "effect1",
@@ -523,7 +498,7 @@ describe("the order of calls", () => {
     });
     const run = await runtime.send(guide, "Go");
     await until(() => gate.started.length === 1);
-    expect(ofType(await logOf(runtime, run.session.id), "tool.finished")).toEqual([
+    expect(ofType(await logOf(runtime.store, run.session.id), "tool.finished")).toEqual([
       expect.objectContaining({ name: "secret", status: "denied" }),
     ]);
     gate.finish("first");
@@ -612,7 +587,7 @@ describe("permission in the loop", () => {
     const session = await runtime.session({ agent: guide });
     await soon((await session.send("Plan", { mode: "plan" })).result());
     await soon((await session.send("Do")).result());
-    const ends = ofType(await logOf(runtime, session.id), "tool.finished");
+    const ends = ofType(await logOf(runtime.store, session.id), "tool.finished");
     expect(ends.map(({ status }) => status)).toEqual(["denied", "ok"]);
     await runtime.close();
   });
@@ -627,7 +602,7 @@ describe("permission in the loop", () => {
     const run = await runtime.send(guide, "Go", { tools: ["other"] });
     await soon(run.result());
     expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(["other"]);
-    expect(ofType(await logOf(runtime, run.session.id), "tool.finished")[0]).toMatchObject({
+    expect(ofType(await logOf(runtime.store, run.session.id), "tool.finished")[0]).toMatchObject({
       status: "error",
       output: { content: [{ text: 'There is no tool named "remove". Available: other.' }] },
     });
@@ -660,7 +635,7 @@ describe("permission in the loop", () => {
     const requestId = requests[0]?.requestId ?? "";
     await soon(run.session.respond(requestId, { type: "permission", allow: true }));
     await soon(run.result());
-    expect(ofType(await logOf(runtime, run.session.id), "tool.started")).toEqual([
+    expect(ofType(await logOf(runtime.store, run.session.id), "tool.started")).toEqual([
       expect.objectContaining({
         callId: `${run.id}/1/0`,
         name: "pay",

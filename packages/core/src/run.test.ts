@@ -2,13 +2,14 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { agent } from "./agent.ts";
 import { CapstanError } from "./errors.ts";
-import { type Fact, type FactOf, isLive, type LiveBody } from "./event.ts";
+import { isLive, type LiveBody } from "./event.ts";
 import type { Model, ModelEvent } from "./model.ts";
 import type { Run } from "./session.ts";
 import { scriptedModel, type ScriptedReply, type ScriptedTurn } from "./testing/scripted-model.ts";
-import { testRuntime, type TestRuntime } from "./testing/test-runtime.ts";
+import { testRuntime } from "./testing/test-runtime.ts";
 import { transcript } from "./testing/transcript.ts";
 import { tool } from "./tool.ts";
+import { logOf, ofType, soon, until } from "./testing/waiting.ts";
 
 const echo = tool({
   name: "echo",
@@ -22,33 +23,6 @@ async function guideOf(turns: readonly ScriptedReply[], limits: Parameters<typeo
   const model = scriptedModel(turns);
   const guide = agent({ name: "guide", model, instructions: "Short.", tools: [echo], limits });
   return { guide, model, runtime: await testRuntime({ agents: [guide] }) };
-}
-
-async function logOf(runtime: TestRuntime, sessionId: string): Promise<readonly Fact[]> {
-  return runtime.store.read(sessionId, { after: 0, limit: 10_000 });
-}
-
-async function until(ready: () => boolean | Promise<boolean>, what = "the condition"): Promise<void> {
-  for (let turn = 0; turn < 500; turn++) {
-    if (await ready()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error(`${what} did not come`);
-}
-
-/** Fails instead of hanging when nothing settles the promise. */
-async function soon<T>(promise: Promise<T>): Promise<T> {
-  let done = false;
-  promise.then(
-    () => (done = true),
-    () => (done = true),
-  );
-  await until(() => done, "the end of the promise");
-  return promise;
-}
-
-function ofType<T extends Fact["type"]>(facts: readonly Fact[], type: T): readonly FactOf<T>[] {
-  return facts.filter((fact): fact is FactOf<T> => fact.type === type);
 }
 
 function liveOf(run: Run<unknown>): { readonly seen: LiveBody[]; readonly ended: Promise<void> } {
@@ -66,7 +40,7 @@ describe("a run", () => {
     const { runtime, guide } = await guideOf([{ text: "Take one." }]);
     const run = await runtime.send(guide, "Umbrella?");
     expect(await soon(run.text())).toBe("Take one.");
-    const log = await logOf(runtime, run.session.id);
+    const log = await logOf(runtime.store, run.session.id);
     expect(log.map(({ seq, type, key, runId }) => [seq, type, key, runId])).toEqual([
       [1, "session.created", "session", undefined],
       [2, "input.accepted", "input/in_1", "run_1"],
@@ -145,7 +119,7 @@ describe("a run", () => {
     const runtime = await testRuntime({ agents: [guide] });
     const run = await runtime.send(guide, "Go");
     await soon(run.text());
-    const log = await logOf(runtime, run.session.id);
+    const log = await logOf(runtime.store, run.session.id);
     const [prefix] = ofType(log, "prefix.set");
     expect(ofType(log, "turn.started")).toEqual([
       expect.objectContaining({ turn: 1, attempt: 1, model: "some/model", prefixHash: prefix?.hash }),
@@ -191,7 +165,7 @@ describe("a run", () => {
     await runtime.clock.advance(420);
     gate.resolve();
     await soon(run.text());
-    expect(ofType(await logOf(runtime, run.session.id), "turn.finished")[0]?.firstDeltaMs).toBe(420);
+    expect(ofType(await logOf(runtime.store, run.session.id), "turn.finished")[0]?.firstDeltaMs).toBe(420);
     await runtime.close();
   });
 
@@ -247,7 +221,7 @@ describe("the end of a model call", () => {
     const { runtime, guide } = await guideOf([{ text: "Done", reason: "tool-calls" }]);
     const run = await runtime.send(guide, "Go");
     expect(await soon(run.text())).toBe("Done");
-    expect(ofType(await logOf(runtime, run.session.id), "turn.finished")[0]?.reason).toBe("stop");
+    expect(ofType(await logOf(runtime.store, run.session.id), "turn.finished")[0]?.reason).toBe("stop");
     await runtime.close();
   });
 
@@ -263,7 +237,7 @@ describe("the end of a model call", () => {
     const { runtime, guide } = await guideOf([{}]);
     const run = await runtime.send(guide, "Go");
     expect(await soon(run.result())).toMatchObject({ reason: "end-turn", text: "", turns: 1 });
-    expect(ofType(await logOf(runtime, run.session.id), "message.added")).toHaveLength(1);
+    expect(ofType(await logOf(runtime.store, run.session.id), "message.added")).toHaveLength(1);
     await runtime.close();
   });
 
@@ -294,10 +268,10 @@ describe("model faults", () => {
     const run = await runtime.send(guide, "Go");
     const live = liveOf(run);
     await until(() => live.seen.some(({ type }) => type === "turn.reset"), "the reset");
-    const before = await logOf(runtime, run.session.id);
+    const before = await logOf(runtime.store, run.session.id);
     expect(ofType(before, "message.added")).toHaveLength(1);
     await runtime.clock.advance(499);
-    expect(ofType(await logOf(runtime, run.session.id), "turn.started")).toHaveLength(1);
+    expect(ofType(await logOf(runtime.store, run.session.id), "turn.started")).toHaveLength(1);
     await runtime.clock.advance(1);
     expect(await soon(run.text())).toBe("All of it.");
     await soon(live.ended);
@@ -313,7 +287,7 @@ describe("model faults", () => {
         },
       }),
     ]);
-    const log = await logOf(runtime, run.session.id);
+    const log = await logOf(runtime.store, run.session.id);
     expect(ofType(log, "turn.started").map(({ turn, attempt }) => [turn, attempt])).toEqual([
       [1, 1],
       [1, 2],
@@ -361,7 +335,7 @@ describe("model faults", () => {
       error: { code: "model-cut", retryable: true },
     });
     expect(model.requests).toHaveLength(5);
-    const log = await logOf(runtime, run.session.id);
+    const log = await logOf(runtime.store, run.session.id);
     expect(ofType(log, "message.added").at(-1)?.message.parts).toEqual([{ type: "text", text: "Partial" }]);
     await expect(run.text()).rejects.toMatchObject({ code: "model-cut" });
     await runtime.close();
@@ -447,7 +421,7 @@ describe("limits of a run", () => {
     });
     const run = await runtime.send(guide, "Go");
     const result = run.result();
-    await until(async () => ofType(await logOf(runtime, run.session.id), "turn.started").length === 1);
+    await until(async () => ofType(await logOf(runtime.store, run.session.id), "turn.started").length === 1);
     await runtime.clock.advance(1_000);
     expect(await soon(result)).toMatchObject({ reason: "deadline", text: "Slo", turns: 1 });
     await expect(run.text()).rejects.toMatchObject({ code: "limit-reached" });
@@ -473,7 +447,7 @@ describe("limits of a run", () => {
     await started.promise;
     await runtime.clock.advance(5_000);
     expect(await soon(run.result())).toMatchObject({ reason: "deadline", turns: 1 });
-    expect(ofType(await logOf(runtime, run.session.id), "tool.finished")).toEqual([
+    expect(ofType(await logOf(runtime.store, run.session.id), "tool.finished")).toEqual([
       expect.objectContaining({ status: "cancelled" }),
     ]);
     await runtime.close();
@@ -516,7 +490,7 @@ describe("inputs of a busy session", () => {
       "Second.",
       "Third.",
     ]);
-    const log = await logOf(runtime, session.id);
+    const log = await logOf(runtime.store, session.id);
     expect(ofType(log, "run.started").map(({ runId }) => runId)).toEqual([first.id, second.id, third.id]);
     expect((await session.state()).status).toBe("idle");
     await runtime.close();
@@ -570,7 +544,7 @@ describe("inputs of a busy session", () => {
     });
     open();
     await soon(first.text());
-    expect(ofType(await logOf(runtime, session.id), "input.accepted")).toHaveLength(1);
+    expect(ofType(await logOf(runtime.store, session.id), "input.accepted")).toHaveLength(1);
     const again = await session.send("now", { ifBusy: "reject" });
     expect(await soon(again.text())).toBe("Done.");
     await runtime.close();
@@ -606,7 +580,7 @@ describe("inputs of a busy session", () => {
     expect(await soon(second.result())).toMatchObject({ status: "finished", turns: 0, text: "" });
     await expect(second.text()).rejects.toMatchObject({ code: "interrupted" });
     expect(model.requests).toHaveLength(1);
-    const log = await logOf(runtime, session.id);
+    const log = await logOf(runtime.store, session.id);
     expect(ofType(log, "input.withdrawn")).toHaveLength(1);
     expect((await session.state()).status).toBe("idle");
     await runtime.close();
@@ -680,7 +654,7 @@ describe("deltas", () => {
     const shown = live.seen.flatMap((event) =>
       event.type === "block.started" && event.block.type === "tool-input" ? event.block.callId : [],
     );
-    const stored = ofType(await logOf(runtime, run.session.id), "tool.finished").map(({ callId }) => callId);
+    const stored = ofType(await logOf(runtime.store, run.session.id), "tool.finished").map(({ callId }) => callId);
     expect(shown).toEqual(stored);
     await runtime.close();
   });

@@ -28,19 +28,21 @@ export async function drive(journal: Journal, definitions: Definitions): Promise
     if (journal.draining.aborted && hold.running.size === 0) return "parked";
     hold.snapshotIfDue();
     const action = decide(hold.state, hold.halt?.reason);
-    if (action.type === "idle") {
-      await dropStaleHalt(hold);
-      if ((await hold.idle(() => hold.state.queue.length > 0 || hold.halt !== undefined)) === "parked" && !mail.busy())
-        return "finished";
-      continue;
-    }
     try {
-      if ((await perform(hold, action)) === "parked") return "parked";
+      const done = action.type === "idle" ? await idle(hold, mail.busy) : await perform(hold, action);
+      if (done === "finished" || done === "parked") return done;
     } catch (error) {
       if (journal.signal.aborted || hold.state.run === undefined || action.type === "halt") throw error;
       if (hold.halt === undefined) hold.requestHalt("failed", { problem: toProblem(error) }); // else it only obeyed its signal
     }
   }
+}
+
+/** Nothing to do: waits for more, and is finished when none comes. */
+async function idle(hold: Hold, busy: () => boolean): Promise<"finished" | "woken"> {
+  await dropStaleHalt(hold);
+  const end = await hold.idle(() => hold.state.queue.length > 0 || hold.halt !== undefined);
+  return end === "parked" && !busy() ? "finished" : "woken";
 }
 
 /** One action to its end in the log. What it throws, unless the hold is lost, ends the run visibly. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { agent, type AgentDefinition } from "./agent.ts";
-import { type Fact, type FactOf, isLive } from "./event.ts";
+import { isLive } from "./event.ts";
 import { LIMITS } from "./limits.ts";
 import { type MemoryStore, memoryStore } from "./memory-store.ts";
 import type { ModelRequest } from "./model.ts";
@@ -14,32 +14,7 @@ import { fixedIds } from "./testing/fixed-ids.ts";
 import { type ScriptedModel, scriptedModel, type ScriptedReply } from "./testing/scripted-model.ts";
 import { testRuntime } from "./testing/test-runtime.ts";
 import { tool } from "./tool.ts";
-
-async function until(ready: () => boolean | Promise<boolean>, what = "the condition"): Promise<void> {
-  for (let turn = 0; turn < 500; turn++) {
-    if (await ready()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error(`${what} did not come`);
-}
-
-async function soon<T>(promise: Promise<T>): Promise<T> {
-  let done = false;
-  promise.then(
-    () => (done = true),
-    () => (done = true),
-  );
-  await until(() => done, "the end of the promise");
-  return promise;
-}
-
-async function logOf(store: Store, sessionId: string): Promise<readonly Fact[]> {
-  return store.read(sessionId, { after: 0, limit: 10_000 });
-}
-
-function ofType<T extends Fact["type"]>(facts: readonly Fact[], type: T): readonly FactOf<T>[] {
-  return facts.filter((fact): fact is FactOf<T> => fact.type === type);
-}
+import { logOf, ofType, soon, until } from "./testing/waiting.ts";
 
 const echo = tool({
   name: "echo",

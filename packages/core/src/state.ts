@@ -162,7 +162,10 @@ function change(state: SessionState, fact: Fact): Change {
     case "session.updated":
       return updated(state, fact);
     case "input.accepted":
-      return { queue: [...state.queue, queuedInput(state, fact)] };
+      return {
+        queue: [...state.queue, queuedInput(state, fact)],
+        ...(fact.ifBusy === "interrupt" && inRun(state, (run) => resumed(run, fact.at))),
+      };
     case "input.withdrawn":
       return { queue: state.queue.filter((input) => input.inputId !== fact.inputId) };
     case "run.started":

@@ -1,46 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { agent } from "./agent.ts";
-import type { Fact, FactOf } from "./event.ts";
 import { LIMITS } from "./limits.ts";
-import { type MemoryStore, memoryStore } from "./memory-store.ts";
 import { openRuntime, type Runtime } from "./runtime.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 import type { Store } from "./store.ts";
 import { storeEngine } from "./store-engine.ts";
-import { type FakeClock, fakeClock } from "./testing/fake-clock.ts";
-import { fixedIds } from "./testing/fixed-ids.ts";
 import { scriptedModel, type ScriptedReply } from "./testing/scripted-model.ts";
 import { tool, type Tool } from "./tool.ts";
+import { ofType, soon, until } from "./testing/waiting.ts";
+import { World } from "./testing/world.ts";
 
-async function until(ready: () => boolean | Promise<boolean>, what = "the condition"): Promise<void> {
-  for (let turn = 0; turn < 500; turn++) {
-    if (await ready()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error(`${what} did not come`);
-}
-
-async function soon<T>(promise: Promise<T>): Promise<T> {
-  let done = false;
-  promise.then(
-    () => (done = true),
-    () => (done = true),
-  );
-  await until(() => done, "the end of the promise");
-  return promise;
-}
-
-function ofType<T extends Fact["type"]>(facts: readonly Fact[], type: T): readonly FactOf<T>[] {
-  return facts.filter((fact): fact is FactOf<T> => fact.type === type);
-}
-
-class World {
-  readonly store: MemoryStore = memoryStore();
-  readonly ids = fixedIds();
-  readonly clock: FakeClock = fakeClock();
-
-  async start(
+class EngineWorld extends World {
+  start(
     turns: readonly ScriptedReply[],
     {
       tools = [],
@@ -49,34 +21,13 @@ class World {
     }: Partial<RuntimeOptions> & { readonly tools?: readonly Tool[]; readonly store?: Store } = {},
   ): Promise<Runtime> {
     const guide = agent({ name: "guide", model: scriptedModel(turns), instructions: "x", tools });
-    return openRuntime({
-      agents: [guide],
-      ...options,
-      engine: storeEngine(store, { clock: this.clock, ids: this.ids }),
-      host: { clock: this.clock, ids: this.ids },
-    });
-  }
-
-  async log(sessionId = "ses_1"): Promise<readonly Fact[]> {
-    return this.store.read(sessionId, { after: 0, limit: 10_000 });
-  }
-
-  async owner(): Promise<string> {
-    return (await this.store.owners())[0]?.owner ?? "";
-  }
-
-  async close(...runtimes: readonly Runtime[]): Promise<void> {
-    for (const runtime of runtimes) {
-      const closed = runtime.close({ graceMs: 0 });
-      await this.clock.advance(600);
-      await soon(closed);
-    }
+    return this.open({ agents: [guide], ...options }, store);
   }
 }
 
 describe("taking over", () => {
   it("DUR-01 DUR-08 EDGE-04 goes on at once with what a dead process left, and its late answer is not written", async () => {
-    const world = new World();
+    const world = new EngineWorld();
     const gate = Promise.withResolvers<void>();
     const first = await world.start([{ text: "from the dead", hold: gate.promise }]);
     const run = await first.send("guide", "Go");
@@ -96,7 +47,7 @@ describe("taking over", () => {
   });
 
   it("DUR-08 EDGE-04 a holder whose beat stands still for 10 s is taken over; waking up, it writes nothing and starts nothing", async () => {
-    const world = new World();
+    const world = new EngineWorld();
     let frozen = false;
     const beats: Store = { ...world.store, beat: async (owner) => (frozen ? undefined : world.store.beat(owner)) };
     const gate = Promise.withResolvers<string>();
@@ -141,7 +92,7 @@ describe("taking over", () => {
   });
 
   it("DUR-08 two processes never drive one session, and each may send to it", async () => {
-    const world = new World();
+    const world = new EngineWorld();
     const turns = Array.from({ length: 20 }, (_, index) => ({ text: `answer ${index}` }));
     const [first, second] = [await world.start(turns, { work: "all" }), await world.start(turns, { work: "all" })];
     const session = await first.session({ agent: "guide", key: "k" });
@@ -159,7 +110,7 @@ describe("taking over", () => {
   });
 
   it("LOOP-16 work own leaves foreign sessions alone, work none drives nothing", async () => {
-    const world = new World();
+    const world = new EngineWorld();
     const idle = await world.start([{ text: "A" }], { work: "none" });
     await idle.send("guide", "Go");
     await world.clock.advance(100);
@@ -176,7 +127,7 @@ describe("taking over", () => {
 
 describe("closing", () => {
   it("LOOP-12 DUR-11 waits for what is in flight, begins nothing new, and the next open goes on", async () => {
-    const world = new World();
+    const world = new EngineWorld();
     const gate = Promise.withResolvers<string>();
     const ran: string[] = [];
     const step = (name: string): Tool =>
@@ -219,7 +170,7 @@ describe("closing", () => {
   });
 
   it("LOOP-17 may be called twice, and refuses what comes after", async () => {
-    const world = new World();
+    const world = new EngineWorld();
     const runtime = await world.start([{ text: "A" }]);
     const session = await runtime.session({ agent: "guide" });
     await Promise.all([soon(runtime.close()), soon(runtime.close())]);
@@ -229,7 +180,7 @@ describe("closing", () => {
   });
 
   it("LOOP-12 cancels nothing when the grace is over", async () => {
-    const world = new World();
+    const world = new EngineWorld();
     const first = await world.start([{ text: "abc", hold: new Promise(() => undefined) }]);
     await first.send("guide", "Go");
     await until(async () => ofType(await world.log(), "turn.started").length === 1);
@@ -246,7 +197,7 @@ describe("closing", () => {
 
 describe("a store out of order", () => {
   it("shows a write that failed, keeps what was acknowledged, and goes on when the store does", async () => {
-    const world = new World();
+    const world = new EngineWorld();
     let broken = false;
     const store: Store = {
       ...world.store,
@@ -268,7 +219,7 @@ describe("a store out of order", () => {
   });
 
   it("LOOP-05 DUR-10 timers fire also with a store that tells of foreign changes only", async () => {
-    const world = new World();
+    const world = new EngineWorld();
     const store: Store = { ...world.store, watch: () => () => undefined };
     const guide = agent({
       name: "guide",
@@ -291,7 +242,7 @@ describe("a store out of order", () => {
 
 describe("agents", () => {
   it("EDGE-14 DUR-12 a session whose agent is not here waits, says why, and goes on where it is", async () => {
-    const world = new World();
+    const world = new EngineWorld();
     const first = await world.start([], { work: "none" });
     const run = await first.send("guide", "Go");
     const other = agent({ name: "other", model: scriptedModel([]), instructions: "x" });
@@ -311,7 +262,7 @@ describe("agents", () => {
   });
 
   it("SESS-01 tenants see their own sessions, and a key belongs to its tenant", async () => {
-    const world = new World();
+    const world = new EngineWorld();
     const runtime = await world.start([{ text: "A" }]);
     const [ada, bob] = ["acme", "bolt"].map((tenant) => runtime.as({ id: tenant, door: "test", tenant }));
     if (ada === undefined || bob === undefined) throw new Error("two tenants");
@@ -333,7 +284,7 @@ describe("agents", () => {
   });
 
   it("LOOP-17 an open that failed leaves nothing behind on its engine", async () => {
-    const world = new World();
+    const world = new EngineWorld();
     const engine = storeEngine(world.store, { clock: world.clock, ids: world.ids });
     const host = { clock: world.clock, ids: world.ids };
     const bad = agent({ name: "guide", model: "nobody/knows", instructions: "x" });
@@ -347,7 +298,7 @@ describe("agents", () => {
   });
 
   it("LOOP-17 one of two users of a shared engine that closes twice leaves the other alone", async () => {
-    const world = new World();
+    const world = new EngineWorld();
     const engine = storeEngine(world.store, { clock: world.clock, ids: world.ids });
     const host = { clock: world.clock, ids: world.ids };
     const guide = agent({ name: "guide", model: scriptedModel([{ text: "A" }]), instructions: "x" });

@@ -223,14 +223,14 @@ class StoreEngine implements Engine {
       facts.push(fact);
     }
     const copy = forkFacts(facts, { into: op.intoSessionId, actor, now: this.#clock.now() });
-    const created = copy.facts[0] as FactOf<"session.created">; // forkFacts puts it first
+    const created = copy[0] as FactOf<"session.created">; // forkFacts puts it first
     await this.#store.create({
       sessionId: op.intoSessionId,
       ...(actor.tenant !== undefined && { tenant: actor.tenant }),
-      facts: copy.facts,
+      facts: copy,
       summary: {
-        ...copy.facts.slice(1).reduce(summarize, firstSummary(created)),
-        head: copy.facts.length,
+        ...copy.slice(1).reduce(summarize, firstSummary(created)),
+        head: copy.length,
         queued: 0,
         status: "idle",
       },

@@ -12,7 +12,7 @@ import type { Append, LogSlice, SessionSummary, Snapshot, Store } from "./store.
 import { loadBlob, readAll, saveBlob } from "./store-read.ts";
 import { summarize } from "./summary.ts";
 
-type HoldOf = {
+type StoreJournalOptions = {
   readonly sessionId: string;
   readonly epoch: number;
   readonly head: number;
@@ -28,7 +28,7 @@ type HoldOf = {
 };
 
 /** What goes to the store in one write. */
-type Ride = {
+type PendingWrite = {
   readonly facts: Fact[];
   readonly consumes: number[];
   readonly timers: { readonly name: string; readonly at: number | undefined }[];
@@ -54,7 +54,7 @@ export class StoreJournal implements Journal {
   readonly #known = new Map<string, Fact>();
   #head: number;
   #published: number;
-  #next: Ride | undefined;
+  #next: PendingWrite | undefined;
   #last: Promise<void> = Promise.resolve();
   #eph = 0;
   /** Of the last live event that readers got since the last published fact. */
@@ -67,7 +67,7 @@ export class StoreJournal implements Journal {
   #mailMayWait = false;
   #arrived: (() => void) | undefined;
 
-  constructor(store: Store, clock: Clock, hold: HoldOf) {
+  constructor(store: Store, clock: Clock, hold: StoreJournalOptions) {
     this.sessionId = hold.sessionId;
     this.epoch = hold.epoch;
     this.attemptId = hold.attemptId;
@@ -117,45 +117,45 @@ export class StoreJournal implements Journal {
       this.#eph = 0;
       if (fresh.some((fact) => fact.type === "run.finished")) this.#known.clear();
     }
-    return { facts, stored: this.#ride(fresh, options) };
+    return { facts, stored: this.#enqueue(fresh, options) };
   }
 
   /** Writes what waits for the end of the tick. Resolves when everything so far is stored. */
   flush(): Promise<void> {
-    if (this.#next !== undefined) this.#depart(this.#next);
+    if (this.#next !== undefined) this.#write(this.#next);
     return this.#last;
   }
 
   /** Adds to the write of this tick; what somebody waits for goes at once, with all that came before it. */
-  #ride(facts: readonly Fact[], options: AppendOptions): Promise<void> {
+  #enqueue(facts: readonly Fact[], options: AppendOptions): Promise<void> {
     const { sync = false, wait = false, consumes = [], timers = [], snapshot } = options;
     if (facts.length === 0 && consumes.length === 0 && timers.length === 0 && snapshot === undefined)
       return this.flush();
-    const ride = (this.#next ??= this.#newRide());
-    ride.facts.push(...facts);
-    ride.consumes.push(...consumes);
-    ride.timers.push(...timers);
-    if (snapshot !== undefined) ride.snapshot = snapshot;
-    ride.sync ||= sync;
-    if (sync || wait || this.#commit === "each") this.#depart(ride);
-    return ride.stored;
+    const pending = (this.#next ??= this.#newWrite());
+    pending.facts.push(...facts);
+    pending.consumes.push(...consumes);
+    pending.timers.push(...timers);
+    if (snapshot !== undefined) pending.snapshot = snapshot;
+    pending.sync ||= sync;
+    if (sync || wait || this.#commit === "each") this.#write(pending);
+    return pending.stored;
   }
 
-  #newRide(): Ride {
+  #newWrite(): PendingWrite {
     const { promise: stored, resolve, reject } = Promise.withResolvers<void>();
     stored.catch(() => undefined); // a failure is seen by whoever waits, and by `signal`
-    const ride: Ride = { facts: [], consumes: [], timers: [], sync: false, stored, resolve, reject };
-    setImmediate(() => this.#depart(ride));
-    return ride;
+    const pending: PendingWrite = { facts: [], consumes: [], timers: [], sync: false, stored, resolve, reject };
+    setImmediate(() => this.#write(pending));
+    return pending;
   }
 
   /** Writes and, once that is done, publishes. Writes come back in the order in which they were made. */
-  #depart(ride: Ride): void {
-    if (this.#next !== ride) return;
+  #write(pending: PendingWrite): void {
+    if (this.#next !== pending) return;
     this.#next = undefined;
-    this.#last = ride.stored;
-    if (this.signal.aborted) return ride.reject(this.signal.reason); // what came before it may be missing
-    const { facts, consumes, timers, snapshot, sync } = ride;
+    this.#last = pending.stored;
+    if (this.signal.aborted) return pending.reject(this.signal.reason); // what came before it may be missing
+    const { facts, consumes, timers, snapshot, sync } = pending;
     const before = this.#summary;
     this.#summary = before === undefined ? undefined : facts.reduce(summarize, before);
     const changed = this.#summary === before ? undefined : this.#summary;
@@ -174,11 +174,11 @@ export class StoreJournal implements Journal {
       () => {
         this.#publish(facts);
         for (const { at: due } of timers) if (due !== undefined) this.#timerSet(due);
-        ride.resolve();
+        pending.resolve();
       },
       (error: unknown) => {
         this.lose(error);
-        ride.reject(error);
+        pending.reject(error);
       },
     );
   }
@@ -218,11 +218,11 @@ export class StoreJournal implements Journal {
   }
 
   live(events: readonly LiveBody[], runId?: string): void {
-    if (!this.signal.aborted) this.lastWords(events, runId);
+    if (!this.signal.aborted) this.liveAfterLoss(events, runId);
   }
 
   /** As `live`, also of a hold that is lost: why it ended. */
-  lastWords(events: readonly LiveBody[], runId: string | undefined = this.#summary?.runId): void {
+  liveAfterLoss(events: readonly LiveBody[], runId: string | undefined = this.#summary?.runId): void {
     const at = this.#clock.now();
     const named = runId === undefined ? {} : { runId };
     // facts that a lost hold had numbered are not in the log: nothing may stand behind them

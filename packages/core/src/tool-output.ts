@@ -9,13 +9,13 @@ import type { Tool, ToolResult } from "./tool.ts";
 /** Text stays text, JSON becomes text and, when it fits the tool's output schema, a structured value. */
 export async function toOutput(tool: Tool, result: ToolResult): Promise<ToolOutput> {
   if (result === undefined || result === null) return textOutput("Done.");
-  if (typeof result === "string") return bounded(textOutput(result));
-  if (isToolOutput(result)) return bounded(result);
+  if (typeof result === "string") return shortened(textOutput(result));
+  if (isToolOutput(result)) return shortened(result);
   const value = result as Json; // what is left of ToolResult
   const output = textOutput(JSON.stringify(value));
-  if (tool.outputSchema === undefined) return bounded(output);
+  if (tool.outputSchema === undefined) return shortened(output);
   const checked = await check(tool.outputSchema, value);
-  if (checked.ok) return bounded({ ...output, output: value });
+  if (checked.ok) return shortened({ ...output, output: value });
   return errorOutput(`${tool.name} returned something that does not fit its own output schema: ${checked.problem}`);
 }
 
@@ -24,7 +24,7 @@ function isToolOutput(result: Exclude<ToolResult, void>): result is ToolOutput {
 }
 
 /** Long texts keep their first and last half, with a line between that says how much is missing. */
-function bounded(output: ToolOutput): ToolOutput {
+function shortened(output: ToolOutput): ToolOutput {
   const limit = LIMITS.toolOutputBytes;
   if (!output.content.some((part) => part.type === "text" && part.text.length > limit)) return output;
   const content = output.content.map((part) => (part.type === "text" ? text(shorten(part.text, limit)) : part));

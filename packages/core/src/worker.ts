@@ -163,8 +163,7 @@ export class Worker {
       else if (owner === undefined || owner === this.#owner) {
         await this.#take(session); // own: its release failed
         this.#held.get(sessionId)?.journal.mailArrived(); // mail may have come while it was taken
-      }
-      else foreign.push(session);
+      } else foreign.push(session);
     }
     if (foreign.length > 0) await this.#takeOver(foreign);
   }
@@ -286,7 +285,7 @@ export class Worker {
     this.#stuck.add(sessionId);
     const againMs = problem.code.startsWith("store-") ? LIMITS.beatMs : LIMITS.takeoverMs;
     this.#clock.after(againMs, () => (this.#stuck.delete(sessionId), this.#scan()), { background: true });
-    journal.lastWords([{ type: "notice", severity: "error", code: problem.code, title: problem.message }]);
+    journal.liveAfterLoss([{ type: "notice", severity: "error", code: problem.code, title: problem.message }]);
   }
 
   #register(): Promise<void> {

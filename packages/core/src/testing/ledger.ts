@@ -82,8 +82,12 @@ export class Ledger {
           .map((execution) => execution.idempotencyKey),
       );
       assert.equal(keys.size, 1, `call ${callId} ran with ${keys.size} idempotency keys`);
-      const claimed = logs.flat().filter((fact) => fact.type === "tool.finished" && fact.callId === callId);
-      assert.equal(claimed.length, 1, `call ${callId} ran and has ${claimed.length} results`);
+      // a fork has the calls of its source too: counted in each log
+      const results = logs.map(
+        (log) => log.filter((fact) => fact.type === "tool.finished" && fact.callId === callId).length,
+      );
+      const most = Math.max(0, ...results);
+      assert.equal(most, 1, `call ${callId} ran and has ${most} results`);
     }
   }
 
