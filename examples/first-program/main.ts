@@ -15,7 +15,7 @@ const weather = tool({
 
 const guide = agent({
   name: "guide",
-  // with a key in ANTHROPIC_API_KEY: model: "anthropic/claude-sonnet-5"
+  // with a key in ANTHROPIC_API_KEY: model: "anthropic/claude-sonnet-5-5"
   model: scriptedModel([
     { text: "I look.", calls: [{ name: "weather", input: { city: "Oslo" } }] },
     { text: "Take one: it rains in Oslo." },

@@ -333,6 +333,7 @@ describe("answers", () => {
     await soon(session.respond(waiting.requests[0]?.requestId ?? "", { type: "permission", allow: true }));
     expect(await soon(again.text())).toBe("Ok.");
     expect(ran).toEqual(["a"]);
+    expect(await world.store.fireTimers(world.clock.now())).toBeUndefined(); // no expiry is left behind
     await world.close();
   });
 });
