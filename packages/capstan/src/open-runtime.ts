@@ -16,7 +16,8 @@ export type RuntimeOptions = Omit<CoreRuntimeOptions, "engine"> & {
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { dataFolder, engine: given, workspaces, secrets = [], host, ...rest } = options;
   // the provider loads while the store opens
-  if (options.agents.some(({ model }) => typeof model === "string")) void import("@capstan/models").catch(() => undefined);
+  if (options.agents.some(({ model }) => typeof model === "string"))
+    void import("@capstan/models").catch(() => undefined);
   const engine = given ?? (await openLocalEngine(dataFolder));
   try {
     return await openCoreRuntime({

@@ -115,10 +115,11 @@ export type Tool = {
     | { readonly type: "execute"; execute(input: unknown, context: ToolContext): Promise<ToolResult> | ToolResult }
     | { readonly type: "flow"; flow(input: unknown, context: FlowContext): Promise<ToolResult> | ToolResult }
     | { readonly type: "client" };
-  probe?(input: unknown, context: ToolContext): Promise<Probe> | Probe;
+  readonly probe?: ProbeOf;
 };
-/** Typed by a method, as the members of `Tool` are: see there. */
+/** Properties that may be looked at without a call, typed by a method as the members of `Tool` are: see there. */
 type PermissionOf = { of(input: unknown): PermissionWord }["of"];
+type ProbeOf = { of(input: unknown, context: ToolContext): Promise<Probe> | Probe }["of"];
 
 /** Defines a tool of one effect; without `execute` its result is supplied from outside by `respond`. Throws `tool-invalid`. */
 export function tool<Input>(definition: ToolDefinition<Input>): Tool {
