@@ -22,7 +22,7 @@ describe(`a killed worker, seed ${seed}`, () => {
     const client = await killLoop({
       folder: temporaryFolder(),
       durability: "full",
-      kills: 3,
+      kills: 8,
       seed,
       lies: true,
       aimed: 1,

@@ -3,7 +3,7 @@
 import { resolution } from "./closing-facts.ts";
 import { messageOf } from "./errors.ts";
 import type { Hold } from "./hold.ts";
-import { fits } from "./mail.ts";
+import { fits } from "./request.ts";
 import type { Answer, OpenRequest } from "./request.ts";
 
 /** Hands open requests to the runtime's `onRequest`, once each in this hold. */

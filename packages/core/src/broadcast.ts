@@ -218,6 +218,7 @@ class Reader implements AsyncIterableIterator<Envelope> {
     const { position } = this.#channel;
     // there may be another page, or facts that were stored since
     if (facts.length > 0 || position.seq > this.#at.seq) this.#stale = true;
+    if (this.#stale && facts.length === 0) await new Promise((resolve) => setImmediate(resolve)); // the store is behind: let others run
     const at = isAfter(position, this.#at) ? position : this.#at;
     const open = this.#stale ? [] : this.#channel.openBlocks(this.#seen, at);
     const last = open.length - 1;

@@ -19,7 +19,8 @@ export interface Engine {
   /** Drives sessions until `signal` aborts. "own": those this engine object submitted to or was asked to adopt; "all": every one. */
   work(drive: Drive, options: WorkOptions): Promise<void>;
   /** With `which: "own"`: this process drives that session too. */
-  adopt(sessionId: string): void;
+  /** With `waiting`: also one that waits for a person, because this process can answer. */
+  adopt(sessionId: string, options?: { readonly waiting?: boolean }): void;
   putBlob(bytes: Uint8Array): Promise<string>;
   blob(hash: string): Promise<Uint8Array>;
   close(): Promise<void>;

@@ -6,7 +6,7 @@ import { deadlineTimers, timeLeft } from "./deadline.ts";
 import type { HaltReason } from "./decide.ts";
 import type { Hold } from "./hold.ts";
 import type { MailboxEntry, OpOf } from "./op.ts";
-import type { Actor, Answer, RequestBody } from "./request.ts";
+import { type Actor, type Answer, fits, type RequestBody } from "./request.ts";
 import type { RunState, SessionState } from "./state.ts";
 
 type Reply = {
@@ -129,13 +129,6 @@ function resolved(
 ): Reply {
   const { fact, timer } = resolution(requestId, answer, by, state.run?.id);
   return { facts: [fact], timers: [timer] };
-}
-
-/** Whether an answer is of the kind its request asks for. */
-export function fits(request: RequestBody, answer: Answer): boolean {
-  if (answer.type !== request.type) return false;
-  if (answer.type !== "permission" || request.type !== "permission" || answer.remember === undefined) return true;
-  return request.remember.includes(answer.remember);
 }
 
 function replyToTimer(state: SessionState, name: string, now: number): Reply {

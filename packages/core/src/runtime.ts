@@ -105,7 +105,9 @@ class RuntimeView implements Runtime {
     if (summary === undefined || (this.#actor.tenant !== undefined && summary.tenant !== this.#actor.tenant)) {
       throw new CapstanError("session-not-found", `There is no session ${JSON.stringify(id)}`);
     }
-    if (this.#registry.works !== "none") engine.adopt(id);
+    // who can answer here takes up what waits for an answer, also after the process that asked is gone
+    const waiting = summary.status === "waiting" && this.#registry.onRequest !== undefined;
+    if (this.#registry.works !== "none") engine.adopt(id, { waiting });
     return sessionHandle(this.#source(), {
       id,
       agent: summary.agent,

@@ -9,7 +9,7 @@ import type { Ids } from "./ids.ts";
 import type { Json } from "./json.ts";
 import { keepBytes } from "./blobs.ts";
 import { LIMITS } from "./limits.ts";
-import { fits } from "./mail.ts";
+import { ANSWERS, fits } from "./request.ts";
 import { type Message, type Part, text } from "./message.ts";
 import type { Accepted, Op } from "./op.ts";
 import type { Actor, Answer } from "./request.ts";
@@ -78,10 +78,7 @@ class SessionHandle<Output> implements Session<Output> {
     const summary = await engine.summary(this.id);
     const open = summary?.openRequests.find((request) => request.requestId === requestId);
     if (open !== undefined && !fits(open.body, answer)) {
-      throw new CapstanError(
-        "request-invalid",
-        `Request ${requestId} asks for an answer of type ${open.body.type}; this one is ${answer.type}`,
-      );
+      throw new CapstanError("request-invalid", `Request ${requestId} takes ${ANSWERS[open.body.type]}`);
     }
     const head = summary?.head ?? 0;
     try {

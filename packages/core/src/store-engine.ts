@@ -115,8 +115,9 @@ class StoreEngine implements Engine {
     await this.#worker.work(drive, options);
   }
 
-  adopt(sessionId: string): void {
-    this.#worker.adopt(sessionId);
+  adopt(sessionId: string, { waiting = false }: { readonly waiting?: boolean } = {}): void {
+    if (waiting) this.#worker.takeWaiting(sessionId);
+    else this.#worker.adopt(sessionId);
   }
 
   putBlob(bytes: Uint8Array): Promise<string> {

@@ -68,6 +68,23 @@ export class Worker {
     this.changed();
   }
 
+  /** A session that waits for a person who can be asked here: driven although nothing else has come for it. */
+  takeWaiting(sessionId: string): void {
+    this.#own.add(sessionId);
+    this.#stuck.delete(sessionId);
+    this.#takeFromTheDead(sessionId).catch(() => this.#scan());
+  }
+
+  async #takeFromTheDead(sessionId: string): Promise<void> {
+    const summary = await this.#store.summary(sessionId);
+    if (summary === undefined || !this.#wants(sessionId)) return;
+    const session = { sessionId, agent: summary.agent };
+    if (await this.#take(session)) return;
+    for (const { owner, alive } of await this.#store.owners()) {
+      if (alive === false && (await this.#take(session, owner))) return;
+    }
+  }
+
   /** New mail was stored by this process. */
   mailFor(sessionId: string, agent: string): void {
     this.#own.add(sessionId);

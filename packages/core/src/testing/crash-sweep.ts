@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Agent } from "../agent.ts";
-import { systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "../clock.ts";
 import { isLive, type Fact } from "../event.ts";
 import { memoryStore, type MemoryStore } from "../memory-store.ts";
 import type { Model } from "../model.ts";
@@ -62,6 +62,7 @@ async function runOnce(options: CrashSweepOptions, point: CrashPoint | undefined
   const ids = fixedIds();
   const ledger = new Ledger();
   const open = async (store: CrashingStore): Promise<Runtime> => {
+    const clock = mortalClock(store.crash);
     const { journey: _journey, compare: _compare, models = {}, ...rest } = options;
     return openRuntime({
       permission: { mode: rest.onRequest === undefined ? "never-ask" : "ask" },
@@ -71,8 +72,8 @@ async function runOnce(options: CrashSweepOptions, point: CrashPoint | undefined
         Object.entries(models).map(([name, model]) => [name, ledger.watchModel(model, store)]),
       ),
       work: "all",
-      engine: storeEngine(store, { clock: systemClock, ids, commit: "each" }),
-      host: { clock: systemClock, ids },
+      engine: storeEngine(store, { clock, ids, commit: "each" }),
+      host: { clock, ids },
     });
   };
   const first = crashingStore(inner, point);
@@ -98,6 +99,32 @@ async function runOnce(options: CrashSweepOptions, point: CrashPoint | undefined
   await atRest(inner, () => false);
   await runtime.close({ graceMs: 0 });
   return { writes: first.writes + second.writes, logs: await logsOf(inner), ledger };
+}
+
+/** The system clock of one life: its timers die with it, so that they do not keep the test's process alive. */
+function mortalClock(crash: Promise<void>): Clock {
+  const cancels = new Set<() => void>();
+  void crash.then(() => {
+    for (const cancel of cancels) cancel();
+  });
+  return {
+    ...systemClock,
+    after(ms, fire, options) {
+      const cancel = systemClock.after(
+        ms,
+        () => {
+          cancels.delete(cancel);
+          fire();
+        },
+        options,
+      );
+      cancels.add(cancel);
+      return () => {
+        cancels.delete(cancel);
+        cancel();
+      };
+    },
+  };
 }
 
 /** Every session came to an end or waits for a person. */
