@@ -19,18 +19,22 @@ describe(`a killed worker, seed ${seed}`, () => {
   }
 
   it("EDGE-01 TEST-04 control: without the intent rule the same harness sees doubled effects", async () => {
-    const client = await killLoop({
-      folder: temporaryFolder(),
-      durability: "full",
-      kills: 8,
-      seed,
-      lies: true,
-      aimed: 1,
-      tools: ["never", "side"],
-    });
-    const verdict = await judgeAndClose(client);
-    const doubled = verdict.problems.filter((problem) => problem.includes("happened 2 times"));
-    console.log(`control, seed ${seed}: ${doubled.length} doubled effects`);
+    let doubled: readonly string[] = [];
+    // where a kill strikes is chance: a series that hit no effect says nothing, so another one follows
+    for (let series = 0; series < 4 && doubled.length === 0; series++) {
+      const client = await killLoop({
+        folder: temporaryFolder(),
+        durability: "full",
+        kills: 6,
+        seed: seed + series,
+        lies: true,
+        aimed: 1,
+        tools: ["never", "side"],
+      });
+      const verdict = await judgeAndClose(client);
+      doubled = verdict.problems.filter((problem) => problem.includes("happened 2 times"));
+      console.log(`control, seed ${seed + series}: ${doubled.length} doubled effects`);
+    }
     expect(doubled).not.toEqual([]);
   }, 60_000);
 });

@@ -18,17 +18,21 @@ describe(`a hundred kills, seed ${seed}`, () => {
   }
 
   it("EDGE-01 TEST-04 control: without the intent rule 12 random kills double effects", async () => {
-    const client = await killLoop({
-      folder: temporaryFolder(),
-      durability: "relaxed",
-      kills: 12,
-      seed,
-      lies: true,
-      tools: ["never", "side"],
-    });
-    const verdict = await judgeAndClose(client);
-    const doubled = verdict.problems.filter((problem) => problem.includes("happened 2 times"));
-    console.log(`control, 12 kills, seed ${seed}: ${doubled.length} doubled effects`);
+    let doubled: readonly string[] = [];
+    // where a kill strikes is chance: a series that hit no effect says nothing, so another one follows
+    for (let series = 0; series < 4 && doubled.length === 0; series++) {
+      const client = await killLoop({
+        folder: temporaryFolder(),
+        durability: "relaxed",
+        kills: 12,
+        seed: seed + series,
+        lies: true,
+        tools: ["never", "side"],
+      });
+      const verdict = await judgeAndClose(client);
+      doubled = verdict.problems.filter((problem) => problem.includes("happened 2 times"));
+      console.log(`control, 12 kills, seed ${seed + series}: ${doubled.length} doubled effects`);
+    }
     expect(doubled).not.toEqual([]);
   }, 120_000);
 });
