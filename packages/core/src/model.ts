@@ -38,7 +38,9 @@ export type ModelEvent =
     }
   | { readonly type: "block-delta"; readonly index: number; readonly delta: string }
   | { readonly type: "block-end"; readonly index: number; readonly part: Part }
-  | { readonly type: "finish"; readonly reason: TurnReason; readonly rawReason?: string; readonly usage: Usage };
+  | { readonly type: "finish"; readonly reason: TurnReason; readonly rawReason?: string; readonly usage: Usage }
+  /** Something people should hear of that changes nothing in the answer: another model took over, a file was left out. */
+  | { readonly type: "notice"; readonly code: string; readonly title: string; readonly detail?: string };
 
 export type ToolSpec = { readonly name: string; readonly description: string; readonly inputSchema: Json };
 

@@ -137,6 +137,8 @@ class TurnReader {
         this.#usage = event.usage;
         if (event.rawReason !== undefined) this.#meta.rawReason = event.rawReason;
         return;
+      case "notice":
+        return this.#hold.notice("warning", event.code, event.title, event.detail);
       default:
         return event satisfies never;
     }

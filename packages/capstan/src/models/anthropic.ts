@@ -1,3 +1,3 @@
 /** capstan/models/anthropic: Claude models. */
 
-export { anthropic, type AnthropicOptions, type ApiKey } from "@capstan/models/anthropic";
+export { anthropic, type AnthropicOptions } from "@capstan/models/anthropic";

@@ -36,7 +36,10 @@ function checkOrder(events: readonly ModelEvent[]): void {
   for (const [at, event] of events.entries()) {
     switch (event.type) {
       case "start":
-        assert.equal(at, 0, "start comes first");
+        assert.ok(
+          events.slice(0, at).every(({ type }) => type === "notice"),
+          "start comes first",
+        );
         break;
       case "block-start":
         assert.equal(event.index, next++, "blocks are numbered 0, 1, 2, ...");
@@ -58,6 +61,9 @@ function checkOrder(events: readonly ModelEvent[]): void {
         assert.equal(open.size, 0, "every block has ended before finish");
         for (const count of [event.usage.inputTokens, event.usage.outputTokens])
           assert.ok(Number.isInteger(count) && count >= 0);
+        break;
+      case "notice":
+        assert.notEqual(event.title, "");
         break;
       default:
         event satisfies never;

@@ -2,9 +2,12 @@
 
 import type { FilePart, Json, Part, Seal, ToolCallPart, ToolOutput } from "@capstan/core";
 import { diffText } from "../diff-text.ts";
+import { base64Of, type Blobs, FILE_GAPS, fileMarker, fileText, isImage, mediaTypeOf } from "../provider/files.ts";
+import { isObject, memberOf } from "../provider/json.ts";
 import { isBlank, wireJson } from "../wire-text.ts";
 
-export const PROVIDER = "anthropic";
+export const ANTHROPIC = { id: "anthropic", label: "Anthropic" } as const;
+const PROVIDER = ANTHROPIC.id;
 
 export type Block = { readonly json: string; readonly kind: "content" | "thinking" | "opaque" | "result" };
 
@@ -13,7 +16,7 @@ export type BlockContext = {
   readonly modelId: string;
   readonly images: boolean;
   /** Bytes of the blobs that the message names, in base64. */
-  readonly blobs: ReadonlyMap<string, string>;
+  readonly blobs: Blobs;
   readonly idOfCall: (part: ToolCallPart) => string;
   readonly idOfResult: (callId: string) => string;
 };
@@ -38,15 +41,6 @@ export function toBlock(part: Part, context: BlockContext): Block | undefined {
     default:
       return part satisfies never;
   }
-}
-
-/** Member of an object in JSON; undefined for anything else. */
-export function memberOf(value: Json | undefined, name: string): Json | undefined {
-  return isObject(value) ? value[name] : undefined;
-}
-
-export function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export function textBlock(text: string): Block | undefined {
@@ -90,34 +84,24 @@ function resultBlock(id: string, output: ToolOutput, context: BlockContext): Blo
   return { kind: "result", json: `{"type":"tool_result","tool_use_id":${wireJson(id)}${list}${error}}` };
 }
 
-const IMAGES: readonly string[] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
-const TEXT_TYPE = /^text\/|[/+](json|xml|yaml|javascript|typescript|toml|sql)$/;
-
 function fileBlock(part: FilePart, context: BlockContext): Block | undefined {
-  const mediaType = part.mediaType === "image/jpg" ? "image/jpeg" : part.mediaType.replace(/;.*/, "").toLowerCase();
+  const mediaType = mediaTypeOf(part);
   const { data } = part;
-  const named = part.name === undefined ? mediaType : `${part.name} (${mediaType})`;
-  if (data.type === "blob" && !context.blobs.has(data.hash)) return textBlock(`[File ${named} is not at hand]`);
-  const isImage = IMAGES.includes(mediaType) && context.images;
-  if (isImage || mediaType === "application/pdf") {
+  const base64 = base64Of(part, context.blobs);
+  if (data.type !== "url" && base64 === undefined) return textBlock(fileMarker(part, FILE_GAPS.absent));
+  const image = isImage(mediaType) && context.images;
+  if (image || mediaType === "application/pdf") {
     const source =
-      data.type === "url"
-        ? { type: "url", url: data.url }
-        : { type: "base64", media_type: mediaType, data: base64Of(part, context) };
-    return content({ type: isImage ? "image" : "document", source });
+      data.type === "url" ? { type: "url", url: data.url } : { type: "base64", media_type: mediaType, data: base64 };
+    return content({ type: image ? "image" : "document", source });
   }
-  if (data.type === "url") return textBlock(`[File ${named}: ${data.url}]`);
-  if (!TEXT_TYPE.test(mediaType)) return textBlock(`[File ${named}: this model cannot read it]`);
-  const text = Buffer.from(base64Of(part, context), "base64").toString();
-  if (isBlank(text)) return textBlock(`[File ${named} is empty]`);
+  if (data.type === "url") return textBlock(fileMarker(part, data.url));
+  const text = fileText(part, context.blobs);
+  if (text === undefined) return textBlock(fileMarker(part, FILE_GAPS.unreadable));
+  if (isBlank(text)) return textBlock(fileMarker(part, "it is empty"));
   return content({
     type: "document",
     source: { type: "text", media_type: "text/plain", data: text },
     ...(part.name !== undefined && { title: part.name }),
   });
-}
-
-function base64Of(part: FilePart, context: BlockContext): string {
-  if (part.data.type === "base64") return part.data.base64;
-  return part.data.type === "blob" ? (context.blobs.get(part.data.hash) ?? "") : "";
 }

@@ -1,16 +1,12 @@
 /** The body of `POST /v1/messages` (protocols.md section 1.1) as segments of JSON text. */
 
-import {
-  CapstanError,
-  type Json,
-  type Message,
-  type ModelRequest,
-  type ModelSettings,
-  type ToolSpec,
-} from "@capstan/core";
+import type { Json, ModelRequest, ModelSettings, ToolSpec } from "@capstan/core";
+import { requestError } from "../provider/errors.ts";
+import { loadBlobs } from "../provider/files.ts";
+import { objectOf } from "../provider/json.ts";
 import { wireJson } from "../wire-text.ts";
-import { isObject } from "./blocks.ts";
-import { type Blobs, type HistoryEncoder, historyEncoder } from "./history.ts";
+import { ANTHROPIC } from "./blocks.ts";
+import { historyEncoder } from "./history.ts";
 import type { Thinking } from "./model-table.ts";
 
 export type BodyOptions = {
@@ -37,7 +33,7 @@ export function bodyEncoder(options: BodyOptions): BodyEncoder {
   const prefix = prefixEncoder();
   return async (request) => {
     const { settings, messages } = request;
-    const blobs = await loadBlobs(history, messages, request.blob);
+    const blobs = await loadBlobs(history.missingBlobs(messages), request.blob);
     const cache = options.cacheMarkers ? request.cache : [];
     const { system, tools, marked } = prefix(request.system, request.tools, cache.includes(-1));
     const list = history.encode(messages, cache, MAX_MARKERS - (marked ? 1 : 0), blobs);
@@ -47,34 +43,16 @@ export function bodyEncoder(options: BodyOptions): BodyEncoder {
     if (tools !== "" && !("tools" in extra)) segments.push(tools);
     if (system !== "" && !("system" in extra)) segments.push(system);
     if ("messages" in extra) return [...segments, "}"];
-    if (list.length === 0) throw nothingToSay();
+    if (list.length === 0)
+      throw requestError(
+        ANTHROPIC,
+        "The conversation holds nothing that can be sent to the model. Send a text that is not empty.",
+      );
     segments.push(',"messages":[');
     for (const segment of list) segments.push(segment);
     segments.push("]}");
     return segments;
   };
-}
-
-function nothingToSay(): CapstanError {
-  const message = "The conversation holds nothing that can be sent to the model. Send a text that is not empty.";
-  return new CapstanError("model-invalid-request", message, { provider: "anthropic" });
-}
-
-function objectOf(value: Json | undefined): { readonly [key: string]: Json } {
-  return isObject(value) ? value : {};
-}
-
-async function loadBlobs(
-  history: HistoryEncoder,
-  messages: readonly Message[],
-  load: ModelRequest["blob"],
-): Promise<Blobs> {
-  const blobs = new Map<string, string>();
-  for (const hash of new Set(history.missingBlobs(messages))) {
-    const bytes = await load(hash);
-    blobs.set(hash, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64"));
-  }
-  return blobs;
 }
 
 type Prefix = { readonly system: string; readonly tools: string; readonly marked: boolean };

@@ -1,10 +1,12 @@
 /** The event stream of the Messages API (protocols.md section 1.2) as model events. Pure; one decoder a response. */
 
-import type { CapstanError, Json, ModelEvent, Usage } from "@capstan/core";
+import type { Json, ModelEvent, Usage } from "@capstan/core";
 import { type Price, withCost } from "../price.ts";
+import { protocolError } from "../provider/errors.ts";
+import type { StreamDecoder, ToError } from "../provider/http-stream.ts";
+import { memberOf } from "../provider/json.ts";
 import type { SseEvent } from "../sse.ts";
-import { memberOf } from "./blocks.ts";
-import { protocolError } from "./errors.ts";
+import { ANTHROPIC } from "./blocks.ts";
 import { addOther, addText, endBlock, type OpenBlock, openBlock } from "./open-block.ts";
 
 export type DecoderOptions = {
@@ -12,17 +14,8 @@ export type DecoderOptions = {
   readonly modelId: string;
   readonly price: Price | undefined;
   /** The typed error of an `error` event. */
-  readonly toError: (data: string) => CapstanError;
+  readonly toError: ToError;
 };
-
-export interface MessageDecoder {
-  /** Events of one network chunk, in order. Throws on an `error` event and on what breaks the protocol. */
-  push(events: readonly SseEvent[]): readonly ModelEvent[];
-  /** `message_stop` has come: the answer is whole. */
-  readonly finished: boolean;
-  /** Anything of the protocol has come. */
-  readonly started: boolean;
-}
 
 const REASONS: Readonly<Record<string, Extract<ModelEvent, { type: "finish" }>["reason"]>> = {
   end_turn: "stop",
@@ -35,7 +28,7 @@ const REASONS: Readonly<Record<string, Extract<ModelEvent, { type: "finish" }>["
   model_context_window_exceeded: "context-exceeded",
 };
 
-export function messageDecoder(options: DecoderOptions): MessageDecoder {
+export function messageDecoder(options: DecoderOptions): StreamDecoder {
   return new Decoder(options);
 }
 
@@ -58,7 +51,7 @@ const COUNTERS = [
   "output_tokens_details",
 ] as const;
 
-class Decoder implements MessageDecoder {
+class Decoder implements StreamDecoder {
   readonly #options: DecoderOptions;
   readonly #open = new Map<number, OpenBlock>();
   #blocks = 0;
@@ -82,6 +75,10 @@ class Decoder implements MessageDecoder {
       if (!this.#plainDelta(data)) this.#read(event, data);
     }
     return this.#out;
+  }
+
+  end(): readonly ModelEvent[] {
+    return []; // only `message_stop` ends a message
   }
 
   /**
@@ -132,7 +129,7 @@ class Decoder implements MessageDecoder {
   }
 
   #start(message: Json | undefined): void {
-    if (this.started) throw protocolError("began a second message in one answer", { retryable: true });
+    if (this.started) throw protocolError(ANTHROPIC, "began a second message in one answer", { retryable: true });
     this.started = true;
     this.#addUsage(memberOf(message, "usage"));
     const model = memberOf(message, "model");
@@ -146,7 +143,7 @@ class Decoder implements MessageDecoder {
 
   #startBlock(index: number, block: Json | undefined): void {
     this.#mustBeStarted();
-    if (this.#open.has(index)) throw protocolError(`opened block ${index} twice`, { retryable: true });
+    if (this.#open.has(index)) throw protocolError(ANTHROPIC, `opened block ${index} twice`, { retryable: true });
     const opened = openBlock(this.#blocks++, block);
     this.#open.set(index, opened);
     this.#expect(index, opened);
@@ -193,7 +190,7 @@ class Decoder implements MessageDecoder {
 
   #finish(): void {
     this.#mustBeStarted();
-    if (this.#open.size > 0) throw protocolError("ended the answer inside a block", { retryable: true });
+    if (this.#open.size > 0) throw protocolError(ANTHROPIC, "ended the answer inside a block", { retryable: true });
     this.finished = true;
     const raw = this.#rawReason;
     const reason = (raw !== undefined && Object.hasOwn(REASONS, raw) ? REASONS[raw] : undefined) ?? "other";
@@ -204,12 +201,12 @@ class Decoder implements MessageDecoder {
   #block(index: number): OpenBlock {
     const block = this.#open.get(index);
     if (block === undefined)
-      throw protocolError(`sent a piece of block ${index}, which is not open`, { retryable: true });
+      throw protocolError(ANTHROPIC, `sent a piece of block ${index}, which is not open`, { retryable: true });
     return block;
   }
 
   #mustBeStarted(): void {
-    if (!this.started) throw protocolError("sent an answer without its beginning", { retryable: true });
+    if (!this.started) throw protocolError(ANTHROPIC, "sent an answer without its beginning", { retryable: true });
   }
 
   /** Counts are cumulative: a later one replaces an earlier one. */
@@ -233,7 +230,7 @@ function parseEvent(data: string): Json | undefined {
   try {
     return JSON.parse(data) as Json;
   } catch (cause) {
-    throw protocolError("sent an event that is not JSON", { retryable: true, cause });
+    throw protocolError(ANTHROPIC, "sent an event that is not JSON", { retryable: true, cause });
   }
 }
 

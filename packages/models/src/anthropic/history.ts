@@ -1,7 +1,9 @@
 /** The message list of a request. Each message is encoded once and kept by identity; a turn joins the kept texts. */
 
 import { type Message, sha256, type ToolCallPart } from "@capstan/core";
-import { type Block, type BlockContext, memberOf, PROVIDER, textBlock, toBlock } from "./blocks.ts";
+import { type Blobs, blobsOf } from "../provider/files.ts";
+import { memberOf } from "../provider/json.ts";
+import { ANTHROPIC, type Block, type BlockContext, textBlock, toBlock } from "./blocks.ts";
 
 /** One message as `,{"role":...,"content":[...]}` with the places where it can be cut. */
 type Encoded = {
@@ -34,7 +36,6 @@ export interface HistoryEncoder {
   /** Blobs that `encode` will need and that it has not encoded before. */
   missingBlobs(messages: readonly Message[]): readonly string[];
 }
-export type Blobs = ReadonlyMap<string, string>;
 
 /** How far a conversation has been walked. The next turn goes on from there as long as its beginning is the same. */
 type Walk = {
@@ -113,16 +114,6 @@ function take(walk: Walk, message: Message, entry: Encoded | undefined): void {
 function sameSources(answers: readonly Encoded[] | undefined, sources: readonly Encoded[]): boolean {
   if (answers === undefined) return true;
   return answers.length === sources.length && answers.every((answer, index) => answer === sources[index]);
-}
-
-function blobsOf(message: Message): readonly string[] {
-  const hashes: string[] = [];
-  for (const part of message.parts) {
-    for (const item of part.type === "tool-result" ? part.output.content : [part]) {
-      if (item.type === "file" && item.data.type === "blob") hashes.push(item.data.hash);
-    }
-  }
-  return hashes;
 }
 
 function markedEntries(entries: readonly (Encoded | undefined)[], cache: readonly number[], max: number): number[] {
@@ -256,7 +247,7 @@ function encodedOf(
 }
 
 function ownId(part: ToolCallPart): string | undefined {
-  const id = part.seal?.provider === PROVIDER ? memberOf(part.seal.data, "id") : undefined;
+  const id = part.seal?.provider === ANTHROPIC.id ? memberOf(part.seal.data, "id") : undefined;
   return typeof id === "string" && WIRE_ID.test(id) ? id : undefined;
 }
 

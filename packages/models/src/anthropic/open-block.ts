@@ -1,7 +1,8 @@
 /** One content block of an answer while it arrives. Private to the decoder, which hands out the part when it ends. */
 
 import type { Json, ModelEvent, Part, Seal } from "@capstan/core";
-import { isObject, memberOf, PROVIDER } from "./blocks.ts";
+import { isObject, memberOf, objectOf, parsedInput, stringOf } from "../provider/json.ts";
+import { ANTHROPIC } from "./blocks.ts";
 
 export type OpenBlock = {
   /** Its place among the blocks of the message. */
@@ -80,20 +81,20 @@ export function endBlock(block: OpenBlock, modelId: string): Part {
     case "thinking": {
       const signature = stringOf(wire["signature"]);
       if (signature === "") return { type: "reasoning", text };
-      return { type: "reasoning", text, seal: { provider: PROVIDER, data: { signature, model: modelId } } };
+      return { type: "reasoning", text, seal: { provider: ANTHROPIC.id, data: { signature, model: modelId } } };
     }
     case "redacted": {
       const data = { redacted: stringOf(wire["data"]), model: modelId };
-      return { type: "reasoning", text: "", seal: { provider: PROVIDER, data } };
+      return { type: "reasoning", text: "", seal: { provider: ANTHROPIC.id, data } };
     }
     case "tool-use": {
-      const input = parsedInput(text, wire["input"]);
+      const input = text.trim() === "" ? objectOf(wire["input"]) : parsedInput(text);
       const callId = stringOf(wire["id"]);
       return { type: "tool-call", callId, name: stringOf(wire["name"]), input, by: "capstan", seal: callSeal(wire) };
     }
     case "opaque":
-      if (text !== "") wire["input"] = parsedInput(text, undefined);
-      return { type: "opaque", seal: { provider: PROVIDER, data: wire } };
+      if (text !== "") wire["input"] = parsedInput(text);
+      return { type: "opaque", seal: { provider: ANTHROPIC.id, data: wire } };
     default:
       return kind satisfies never;
   }
@@ -103,19 +104,5 @@ export function endBlock(block: OpenBlock, modelId: string): Part {
 function callSeal(wire: OpenBlock["wire"]): Seal {
   const { type: _type, name: _name, input: _input, id = "", caller, ...rest } = wire;
   const extra = memberOf(caller, "type") === "direct" || caller === undefined ? rest : { ...rest, caller };
-  return { provider: PROVIDER, data: Object.keys(extra).length === 0 ? { id } : { id, extra } };
-}
-
-/** The input of a call: the raw text when it is not JSON, so that the call is refused and not guessed. */
-function parsedInput(text: string, atStart: Json | undefined): Json {
-  if (text.trim() === "") return isObject(atStart) ? atStart : {};
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return text;
-  }
-}
-
-function stringOf(value: Json | undefined): string {
-  return typeof value === "string" ? value : "";
+  return { provider: ANTHROPIC.id, data: Object.keys(extra).length === 0 ? { id } : { id, extra } };
 }

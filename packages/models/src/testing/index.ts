@@ -4,12 +4,11 @@ export { type ReplyBlock, signatureOf, wireBytes, wireEvent, type WireEvent } fr
 export {
   anthropicServer,
   type AnthropicReply,
+  type AnthropicRequest,
   type AnthropicScript,
   type AnthropicServer,
   cacheBlocks,
-  type Delivery,
   errorBody,
-  type RecordedRequest,
 } from "./anthropic-server.ts";
 export { checkAnthropicHistory, type IssuedThinking } from "./check-anthropic-history.ts";
 export { checkAnthropicRequest } from "./check-anthropic-request.ts";
@@ -22,3 +21,12 @@ export {
   promptCache,
   type PromptCache,
 } from "./prompt-cache.ts";
+export {
+  type Delivery,
+  type PlainReply,
+  type RecordedRequest,
+  type Script,
+  type ScriptedProvider,
+  type ScriptedServer,
+  scriptedServer,
+} from "./scripted-server.ts";

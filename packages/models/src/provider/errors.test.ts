@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { toAnthropicError } from "./errors.ts";
+import { refusedError, type Refusal } from "./errors.ts";
+
+const toAnthropicError = (refused: Refusal) => refusedError({ id: "anthropic", label: "Anthropic" }, refused);
 
 function refusal(
   status: number,
@@ -12,7 +14,7 @@ function refusal(
   return toAnthropicError({ status, headers, body, key: "opaque-key-1" });
 }
 
-describe("toAnthropicError", () => {
+describe("refusedError", () => {
   for (const [status, message, code, retryable] of [
     [400, "messages.0: text must not be empty", "model-invalid-request", false],
     [400, "prompt is too long: 210000 tokens > 200000 maximum", "model-context-exceeded", false],

@@ -1,0 +1,99 @@
+/** Keys of providers: fixed, asked for before every call, or OAuth tokens that refresh themselves. */
+
+import { CapstanError, systemClock } from "@capstan/core";
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * A key, or a function asked before every call, and once more with `rejected: true` after a 401. The function may return
+ * a token that it rotates; what it returns is never kept longer than the call.
+ */
+export type ApiKey = string | ((state: { readonly rejected: boolean }) => string | Promise<string>);
+
+/** The key for the next call; `rejected` after the last one was refused. Empty when none is needed. */
+export type KeySource = (rejected: boolean) => string | Promise<string>;
+
+export type KeyOptions = {
+  readonly label: string;
+  readonly provider: string;
+  readonly apiKey: ApiKey | undefined;
+  /** Names of the variables that may hold the key; the first that is set counts. */
+  readonly variables: readonly string[];
+  readonly env: Env;
+  /** The endpoint may be used without a key. */
+  readonly optional?: boolean;
+};
+
+/** Throws `model-key-missing` at once when a key is needed and nothing gives one. */
+export function keySource(options: KeyOptions): KeySource {
+  const { apiKey, env, variables, optional = false } = options;
+  if (typeof apiKey === "function") return async (rejected) => checkedKey(await apiKey({ rejected }), options);
+  const found = apiKey ?? variables.map((name) => nonEmpty(env[name])).find((value) => value !== undefined);
+  if (found === undefined && optional) return () => "";
+  const key = checkedKey(found ?? "", options);
+  return () => key;
+}
+
+function checkedKey(key: unknown, { label, provider, variables }: KeyOptions): string {
+  const trimmed = typeof key === "string" ? key.trim() : "";
+  if (trimmed === "") {
+    const how = variables.length === 0 ? "Pass apiKey." : `Set ${variables.join(" or ")}, or pass apiKey.`;
+    throw new CapstanError("model-key-missing", `There is no key for ${label}. ${how}`, { provider });
+  }
+  if (/^[\x21-\x7e]+$/.test(trimmed)) return trimmed;
+  const message = `The key for ${label} holds characters that a header cannot carry. Copy it again.`;
+  throw new CapstanError("model-auth", message, { provider });
+}
+
+export function nonEmpty(value: string | undefined): string | undefined {
+  return value === undefined || value.trim() === "" ? undefined : value.trim();
+}
+
+export type OAuthTokens = {
+  readonly accessToken: string;
+  readonly refreshToken?: string;
+  /** Unix milliseconds. Without it the token counts as good until it is refused. */
+  readonly expiresAt?: number;
+};
+/** Says that tokens were renewed; the tokens themselves are not in it. Times are Unix milliseconds. */
+export type OAuthRefreshed = { readonly oldExpiresAt?: number; readonly newExpiresAt?: number };
+
+export type OAuthOptions = {
+  readonly tokens: OAuthTokens;
+  /** Asks the authority for new tokens. Called once at a time, however many calls wait for it. */
+  readonly refresh: (tokens: OAuthTokens) => Promise<OAuthTokens>;
+  /** Where new tokens are kept. Awaited before they are used: a rotated refresh token that is lost cannot be used again. */
+  readonly save?: (tokens: OAuthTokens) => void | Promise<void>;
+  readonly onRefresh?: (event: OAuthRefreshed) => void;
+};
+
+/** A token is renewed this long before it ends, so that it does not end on the way. */
+const EARLY_MS = 60_000;
+
+/** An `apiKey` of OAuth tokens: renewed shortly before they end and once after a 401. */
+export function oauth(options: OAuthOptions): Exclude<ApiKey, string> {
+  let { tokens } = options;
+  let renewing: Promise<void> | undefined;
+  let handedOut: string | undefined;
+
+  const renew = async (): Promise<void> => {
+    const before = tokens;
+    const fresh = await options.refresh(before);
+    tokens = { ...(before.refreshToken !== undefined && { refreshToken: before.refreshToken }), ...fresh };
+    await options.save?.(tokens);
+    options.onRefresh?.({
+      ...(before.expiresAt !== undefined && { oldExpiresAt: before.expiresAt }),
+      ...(tokens.expiresAt !== undefined && { newExpiresAt: tokens.expiresAt }),
+    });
+  };
+  return async ({ rejected }) => {
+    const refused = rejected && handedOut === tokens.accessToken;
+    const ends = tokens.expiresAt !== undefined && tokens.expiresAt - EARLY_MS <= systemClock.now();
+    if (refused || ends) {
+      renewing ??= renew().finally(() => (renewing = undefined));
+      await renewing;
+    }
+    handedOut = tokens.accessToken;
+    return handedOut;
+  };
+}

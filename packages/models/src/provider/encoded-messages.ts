@@ -1,0 +1,114 @@
+/** The messages of a conversation in a provider's words: each encoded once and kept by identity, ids of calls kept in step. */
+
+import { type Message, sha256, type ToolCallPart } from "@capstan/core";
+import { type Blobs, blobsOf, loadBlobs } from "./files.ts";
+import { memberOf } from "./json.ts";
+
+export type EncodeContext = {
+  readonly blobs: Blobs;
+  /** The id under which a call goes out: the provider's own when `seal` holds one that is still free, else one made of `callId`. */
+  readonly idOfCall: (part: ToolCallPart) => string;
+  /** The id under which that call went out. */
+  readonly idOfResult: (callId: string) => string;
+};
+
+/** Encodes one message as items of a JSON array joined by commas; "" when the provider would accept nothing of it. */
+export type EncodeMessage = (message: Message, context: EncodeContext) => string;
+
+type Encoded = {
+  readonly json: string;
+  /** Ids this text depends on: those it gave to calls and those it answers. */
+  readonly ids: readonly (readonly [callId: string, id: string, own: string | undefined])[];
+};
+
+/**
+ * One encoder a model. `provider` names the seals whose `id` may be used again. The texts are in the order of the
+ * messages; a message that stays the same object is not encoded again.
+ */
+export function messageEncoder(
+  provider: string,
+  encode: EncodeMessage,
+): (messages: readonly Message[], load: (hash: string) => Promise<Uint8Array>) => Promise<readonly string[]> {
+  const known = new WeakMap<Message, Encoded>();
+  return async (messages, load) => {
+    const missing = messages.filter((message) => !known.has(message)).flatMap((message) => blobsOf(message));
+    const blobs = missing.length === 0 ? new Map<string, string>() : await loadBlobs(missing, load);
+    const ids = new CallIds(provider);
+    return messages.map((message) => {
+      const found = known.get(message);
+      if (found !== undefined && ids.fits(found.ids)) return found.json;
+      const made = ids.record((context) => encode(message, { ...context, blobs }));
+      known.set(message, made);
+      return made.json;
+    });
+  };
+}
+
+/** Ids of one conversation's calls, unique in it. */
+class CallIds {
+  readonly #provider: string;
+  readonly #byCall = new Map<string, string>();
+  readonly #used = new Set<string>();
+  #seen: [string, string, string | undefined][] = [];
+
+  constructor(provider: string) {
+    this.#provider = provider;
+  }
+
+  record(encode: (context: Omit<EncodeContext, "blobs">) => string): Encoded {
+    this.#seen = [];
+    const json = encode({
+      idOfCall: (part) => this.#give(part.callId, ownId(part, this.#provider)),
+      idOfResult: (callId) => this.#find(callId),
+    });
+    return { json, ids: this.#seen };
+  }
+
+  /** Whether a text encoded before names the ids that it would name now; if so they count as given. */
+  fits(ids: Encoded["ids"]): boolean {
+    for (const [callId, id, own] of ids) {
+      const now = own === undefined ? this.#named(callId) : this.#choice(callId, own);
+      if (now !== id) return false;
+    }
+    for (const [callId, id, own] of ids) if (own !== undefined) this.#take(callId, id);
+    return true;
+  }
+
+  #give(callId: string, own: string): string {
+    const id = this.#choice(callId, own);
+    this.#take(callId, id);
+    this.#seen.push([callId, id, own]);
+    return id;
+  }
+
+  #choice(callId: string, own: string): string {
+    return own === "" || this.#used.has(own) ? derivedId(callId) : own;
+  }
+
+  #take(callId: string, id: string): void {
+    this.#byCall.set(callId, id);
+    this.#used.add(id);
+  }
+
+  #find(callId: string): string {
+    const id = this.#named(callId);
+    this.#seen.push([callId, id, undefined]);
+    return id;
+  }
+
+  #named(callId: string): string {
+    return this.#byCall.get(callId) ?? derivedId(callId);
+  }
+}
+
+const WIRE_ID = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** "" when the part has no id of this provider that can be used. */
+function ownId(part: ToolCallPart, provider: string): string {
+  const id = part.seal?.provider === provider ? memberOf(part.seal.data, "id") : undefined;
+  return typeof id === "string" && WIRE_ID.test(id) ? id : "";
+}
+
+function derivedId(callId: string): string {
+  return `call_${sha256(callId).slice(0, 24)}`;
+}
