@@ -162,6 +162,7 @@ export type {
   Schema,
   Seal,
   SendOptions,
+  SendOptionsOf,
   Session,
   SessionFilter,
   SessionState,

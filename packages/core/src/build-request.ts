@@ -5,6 +5,7 @@ import type { Hold } from "./hold.ts";
 import { runPrepareHooks } from "./hooks.ts";
 import type { Message, Part } from "./message.ts";
 import type { Model, ModelRequest, ModelSettings } from "./model.ts";
+import { outputSettings } from "./output.ts";
 import { changedPrefix, storedPrefix } from "./prefix.ts";
 
 type Built = { readonly request: ModelRequest; readonly prefixHash: string };
@@ -13,12 +14,10 @@ export async function buildRequest(hold: Hold, turn: number, model: Model): Prom
   const { agent, state, journal } = hold;
   const stored = await storedPrefix(hold);
   const { messages } = await hold.conversation();
-  const { outputSchema } = agent;
-  const shape = outputSchema !== undefined && model.capabilities.structured === true ? { outputSchema } : {};
   const settings: ModelSettings = {
-    ...shape,
     ...agent.settings,
     ...(state.run?.overrides?.settings as ModelSettings | undefined),
+    ...(await outputSettings(hold, model)),
   }; // parsed when the input was accepted
   const base: ModelRequest = {
     system: stored.system,

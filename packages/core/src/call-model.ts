@@ -8,6 +8,7 @@ import { withModelHooks } from "./hooks.ts";
 import type { Json } from "./json.ts";
 import { type Message, NO_USAGE, type Part, tokensOf, type Usage } from "./message.ts";
 import type { Model, ModelRequest } from "./model.ts";
+import { settleOutput } from "./output.ts";
 import { retryDelay } from "./retry.ts";
 import { sleep } from "./clock.ts";
 import { keepBytes } from "./blobs.ts";
@@ -17,6 +18,7 @@ type Turn = { readonly turn: number; readonly attempt: number };
 
 /** Ends with `turn.finished` in the log, unless the hold is lost. Finished calls are never asked again. */
 export async function callModel(hold: Hold, { turn, attempt }: Turn): Promise<void> {
+  if (await settleOutput(hold)) return;
   const { clock } = hold.definitions;
   const model = await hold.definitions.model(hold.agent, hold.state.run?.overrides?.model ?? hold.state.model);
   const built = await buildRequest(hold, turn, model);

@@ -58,6 +58,8 @@ export type Overrides = {
   readonly settings?: Json;
   readonly limits?: Limits;
   readonly mode?: string;
+  /** JSON Schema of the output, in place of the agent's. */
+  readonly outputSchema?: Json;
 };
 
 export type ToolKind =

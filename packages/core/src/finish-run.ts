@@ -6,7 +6,9 @@ import type { HaltReason } from "./decide.ts";
 import type { Hold } from "./hold.ts";
 import { runStopHooks } from "./hooks.ts";
 import { expiryAnswer } from "./mail.ts";
+import type { Json } from "./json.ts";
 import { errorOutput, type Message } from "./message.ts";
+import { outputEnd } from "./output.ts";
 import type { CallState, RunState } from "./state.ts";
 
 /** What the model reads where a person stopped it. */
@@ -27,7 +29,11 @@ export async function finish(hold: Hold, reason: StopReason): Promise<void> {
       return;
     }
   }
-  await finishRun(hold, reason, run?.turn?.error);
+  const end = reason === "end-turn" ? await outputEnd(hold) : ({ type: "done" } as const);
+  if (end.type === "repair") return void (await hold.append([end.fact]));
+  if (end.type === "done") return finishRun(hold, reason, run?.turn?.error, [], end.output);
+  const message = `The model's answer does not fit the output schema: ${end.problem}`;
+  await finishRun(hold, "error", { code: "output-invalid", message, retryable: false });
 }
 
 /** Ends the run for a reason from outside, once every call that runs has come to its end. */
@@ -46,6 +52,7 @@ export async function finishRun(
   reason: StopReason,
   error?: Problem,
   last: readonly NewFact[] = [],
+  output?: Json,
 ): Promise<void> {
   const { state, halt } = hold;
   const { run } = state;
@@ -63,6 +70,7 @@ export async function finishRun(
     reason,
     usage: run.usage,
     turns: run.turns,
+    ...(output !== undefined && { output }),
     ...(error !== undefined && { error }),
   };
   const timers = [

@@ -91,7 +91,7 @@ export { failure } from "./run-handle.ts";
 export { openRuntime } from "./runtime.ts";
 export type { OpenSession, Runtime } from "./runtime.ts";
 export type { RuntimeHost, RuntimeOptions } from "./runtime-options.ts";
-export type { Run, RunResult, SendOptions, Session, SessionView } from "./session.ts";
+export type { Run, RunResult, SendOptions, SendOptionsOf, Session, SessionView } from "./session.ts";
 export { initialState, reduce, STATE_VERSION, statusOf } from "./state.ts";
 export type { CallState, QueuedInput, RunState, SessionState, TurnState } from "./state.ts";
 export { storeEngine, type StoreEngineOptions } from "./store-engine.ts";

@@ -20,6 +20,8 @@ export const LIMITS = {
   /** First wait between attempts; doubles up to `modelRetryMaxMs`. */
   modelRetryBaseMs: 500,
   modelRetryMaxMs: 8_000,
+  /** Times a run is told that its answer does not fit the output schema. */
+  outputRepairs: 1,
   /** Bytes of a file part that stay in the fact; larger ones become blobs. */
   inlineBytes: 32_768,
   blobBytes: 67_108_864,

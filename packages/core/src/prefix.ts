@@ -6,6 +6,7 @@ import type { NewFact } from "./event.ts";
 import { canonicalJson, type Json, sha256 } from "./json.ts";
 import type { ToolSpec } from "./model.ts";
 import { LIMITS } from "./limits.ts";
+import { finalTool } from "./output.ts";
 import { INSTRUCTIONS_STEP } from "./state.ts";
 import { endedOrIgnored } from "./stop.ts";
 import { performStep } from "./steps.ts";
@@ -69,6 +70,7 @@ async function renderAgent(hold: Hold): Promise<Prefix> {
   const tools = [...definitions.plugins.flatMap((plugin) => plugin.tools ?? []), ...agent.tools];
   const specs = tools
     .filter((tool) => allowed === undefined || allowed.includes(tool.name))
+    .concat((await finalTool(hold)) ?? [])
     .map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   return remember(definitions.redactor.text(system), specs);
 }

@@ -4,11 +4,11 @@ import type { Engine } from "./engine.ts";
 import { CapstanError, ERROR_CODES, type ErrorCode } from "./errors.ts";
 import { type Envelope, isLive, type Problem, type StopReason } from "./event.ts";
 import { conversation } from "./conversation.ts";
-import type { Json } from "./json.ts";
 import { type Message, NO_USAGE, textOf } from "./message.ts";
 import type { Accepted } from "./op.ts";
 import type { OpenRequest } from "./request.ts";
-import { check, type Checked, type Schema } from "./schema.ts";
+import { outputFrom, outputOf } from "./output.ts";
+import { type Checked, type Schema, toJsonSchema } from "./schema.ts";
 import type { Run, RunResult, Session } from "./session.ts";
 
 type RunSource<Output> = {
@@ -132,13 +132,10 @@ class RunHandle<Output> implements Run<Output> {
   async #parse(text: string): Promise<Checked<Output>> {
     const { schema } = this.#source;
     if (schema === undefined) return { ok: true, value: text as Output }; // without a schema Output is string
-    let value: Json;
-    try {
-      value = JSON.parse(text) as Json; // checked by the schema below
-    } catch {
-      return { ok: false, problem: "it is not JSON" };
-    }
-    return check(schema, value);
+    const spec = outputOf({ output: schema, outputSchema: toJsonSchema(schema, "The output") }, undefined);
+    return spec === undefined
+      ? { ok: true, value: text as Output }
+      : (outputFrom(spec, text) as Promise<Checked<Output>>); // `schema` made it
   }
 }
 

@@ -8,6 +8,7 @@ import type { Hold } from "./hold.ts";
 import { hasToolHooks } from "./hooks.ts";
 import { copyJson } from "./json.ts";
 import { errorOutput, type ToolOutput } from "./message.ts";
+import { FINAL_TOOL, outputOfRun } from "./output.ts";
 import { judge } from "./policy.ts";
 import { openRequests } from "./requests.ts";
 import { permissionRequest, runCall } from "./run-call.ts";
@@ -51,6 +52,7 @@ export async function closeStaleRequests(hold: Hold): Promise<void> {
 
 /** A tool that this run may use. */
 function findTool(hold: Hold, name: string): Tool | undefined {
+  if (name === FINAL_TOOL && hold.state.run !== undefined) return outputOfRun(hold)?.tool ?? hold.tools.get(name);
   const allowed = hold.state.run?.overrides?.tools;
   if (allowed !== undefined && !allowed.includes(name)) return undefined;
   return hold.tools.get(name);

@@ -10,6 +10,7 @@ import { finish, haltRun } from "./finish-run.ts";
 import { type Hold, openHold } from "./hold.ts";
 import type { Journal } from "./journal.ts";
 import { readMail, takeMail } from "./mail.ts";
+import { settleOutput } from "./output.ts";
 import { closeStaleRequests, runTools } from "./run-tools.ts";
 import { startRun, takeInput } from "./start-run.ts";
 
@@ -56,7 +57,9 @@ async function perform(hold: Hold, action: Exclude<Action, { type: "idle" }>): P
       return callModel(hold, action);
     case "run-tools": {
       const blocked = await runTools(hold);
-      return blocked.length === 0 ? undefined : awaitAny(hold, blocked);
+      if (blocked.length > 0) return awaitAny(hold, blocked);
+      await settleOutput(hold);
+      return undefined;
     }
     case "await-request":
       return awaitAny(hold, action.requestIds);

@@ -11,7 +11,8 @@ import type { Op } from "./op.ts";
 import { Registry } from "./registry.ts";
 import type { Actor, OpenRequest } from "./request.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
-import type { Run, SendOptions, Session } from "./session.ts";
+import type { Schema } from "./schema.ts";
+import type { Run, SendOptions, SendOptionsOf, Session } from "./session.ts";
 import { sessionHandle, type SessionSource, toParts } from "./session-handle.ts";
 import type { SessionFilter, SessionSummary } from "./store.ts";
 
@@ -33,6 +34,11 @@ export interface Runtime extends AsyncDisposable {
     agent: Agent<Output> | string,
     input: string | readonly Part[],
     options?: SendOptions & Omit<OpenSession<Output>, "agent">,
+  ): Promise<Run<Output>>;
+  send<Output>(
+    agent: Agent<unknown> | string,
+    input: string | readonly Part[],
+    options: SendOptionsOf<Output> & Omit<OpenSession<unknown>, "agent">,
   ): Promise<Run<Output>>;
   /** An existing session by id (`session-not-found`), or one opened or created by options. */
   session<Output = string>(idOrOptions: string | OpenSession<Output>): Promise<Session<Output>>;
@@ -73,7 +79,7 @@ class RuntimeView implements Runtime {
   async send<Output>(
     agent: Agent<Output> | string,
     input: string | readonly Part[],
-    options: SendOptions & Omit<OpenSession<Output>, "agent"> = {},
+    options: SendOptions & { readonly output?: Schema<Output> } & Omit<OpenSession<Output>, "agent"> = {},
   ): Promise<Run<Output>> {
     const { key, workspace, title, metadata, messages, ...sending } = options;
     const parts = toParts(input); // a wrong input leaves no session behind

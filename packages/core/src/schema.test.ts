@@ -96,8 +96,9 @@ describe("jsonSchema", () => {
     assert.deepEqual(toJsonSchema(jsonSchema(text), "Tool x"), text);
   });
 
-  it("lets everything pass without a check of its own", async () => {
-    assert.deepEqual(await check(jsonSchema(text), { a: "x" }), { ok: true, value: { a: "x" } });
+  it("TOOL-02 checks by the text without a check of its own", async () => {
+    assert.deepEqual(await check(jsonSchema({ required: ["a"] }), { a: "x" }), { ok: true, value: { a: "x" } });
+    assert.deepEqual(await check(jsonSchema({ required: ["a"] }), {}), { ok: false, problem: "a: is missing" });
   });
 
   it("asks its check, whose output it gives", async () => {

@@ -1,5 +1,6 @@
 /** Standard Schema at the border: checking values and rendering JSON Schema, without knowing any schema library. */
 
+import { jsonIssues } from "./check-json.ts";
 import { CapstanError, messageOf } from "./errors.ts";
 import type { Json } from "./json.ts";
 
@@ -60,10 +61,13 @@ export function toJsonSchema(schema: Schema, subject: string): Json {
   }
 }
 
-/** A schema from JSON Schema text and a check of your own; without a check every JSON object passes. */
+/** A schema from JSON Schema text; without a check of your own the text itself is what checks. */
 export function jsonSchema<Output = Json>(
   schema: Json,
-  validate: (value: unknown) => SchemaResult<Output> = (value) => ({ value: value as Output }), // the caller states Output
+  validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>> = (value) => {
+    const issues = jsonIssues(schema, value as Json); // what is no JSON has no type that fits
+    return issues.length > 0 ? { issues } : { value: value as Output }; // the caller states Output
+  },
 ): Schema<Output> {
   return {
     "~standard": {

@@ -15,6 +15,7 @@ import type { Accepted, Op } from "./op.ts";
 import type { Actor, Answer } from "./request.ts";
 import type { Redactor } from "./redact.ts";
 import { runHandle } from "./run-handle.ts";
+import { type Schema, toJsonSchema } from "./schema.ts";
 import type { Run, SendOptions, Session, SessionView } from "./session.ts";
 import { initialState, reduce, type SessionState, STATE_VERSION, statusOf } from "./state.ts";
 
@@ -51,12 +52,16 @@ class SessionHandle<Output> implements Session<Output> {
     if (of.key !== undefined) this.key = of.key;
   }
 
-  async send(input: string | readonly Part[], options: SendOptions = {}): Promise<Run<Output>> {
-    const { ifBusy = "queue", idempotencyKey } = options;
+  async send<Own = Output>(
+    input: string | readonly Part[],
+    options: SendOptions & { readonly output?: Schema<Own> } = {},
+  ): Promise<Run<Own>> {
+    const { ifBusy = "queue", idempotencyKey, output } = options;
     const parts = await keepBytes(this.#source.engine, toParts(input));
-    const overrides = toOverrides(options);
+    const overrides = toOverrides(options, output);
     const op: Op = { type: "send", sessionId: this.id, parts, ifBusy, ...(overrides !== undefined && { overrides }) };
-    return this.#handle(await this.#submit(op, idempotencyKey === undefined ? undefined : `send/${idempotencyKey}`));
+    const key = idempotencyKey === undefined ? undefined : `send/${idempotencyKey}`;
+    return this.#handle(await this.#submit(op, key), output);
   }
 
   async run(id?: string): Promise<Run<Output> | undefined> {
@@ -172,10 +177,11 @@ class SessionHandle<Output> implements Session<Output> {
     return engine.submit(clean, { idempotencyKey: idempotencyKey ?? `${op.type}/${ids.random()}`, actor });
   }
 
-  #handle(accepted: Accepted): Run<Output> {
+  #handle<Own = Output>(accepted: Accepted, output?: Schema<Own>): Run<Own> {
     const { engine, answers, agentOf } = this.#source;
-    const schema = agentOf(this.agent)?.output as Agent<Output>["output"]; // the caller named this agent's Output
-    return runHandle({ engine, session: this, schema, answers }, accepted);
+    const schema = output ?? (agentOf(this.agent)?.output as Agent<Own>["output"]); // the caller named this agent's Output
+    const session = this as unknown as Session<Own>; // its own runs are typed by their own schema
+    return runHandle({ engine, session, schema, answers }, accepted);
   }
 }
 
@@ -195,7 +201,10 @@ export function toParts(input: string | readonly Part[]): readonly Part[] {
   return parts;
 }
 
-function toOverrides({ model, instructions, settings, tools, limits, mode }: SendOptions): Overrides | undefined {
+function toOverrides(
+  { model, instructions, settings, tools, limits, mode }: SendOptions,
+  output: Schema | undefined,
+): Overrides | undefined {
   const overrides: Overrides = {
     ...(model !== undefined && { model }),
     ...(instructions !== undefined && { instructions }),
@@ -203,6 +212,7 @@ function toOverrides({ model, instructions, settings, tools, limits, mode }: Sen
     ...(tools !== undefined && { tools }),
     ...(limits !== undefined && { limits }),
     ...(mode !== undefined && { mode }),
+    ...(output !== undefined && { outputSchema: toJsonSchema(output, "The output of this run") }),
   };
   return Object.keys(overrides).length === 0 ? undefined : overrides;
 }

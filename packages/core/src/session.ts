@@ -5,6 +5,7 @@ import type { Envelope, IfBusy, Limits, Metadata, Problem, StopReason } from "./
 import type { Message, Part, Usage } from "./message.ts";
 import type { ModelSettings } from "./model.ts";
 import type { Answer, OpenRequest } from "./request.ts";
+import type { Schema } from "./schema.ts";
 import type { SessionState } from "./state.ts";
 import type { SessionStatus } from "./store.ts";
 
@@ -21,6 +22,8 @@ export type SendOptions = {
   readonly limits?: Limits;
   readonly mode?: string;
 };
+/** `output`: what this run must answer, in place of the agent's `output`. */
+export type SendOptionsOf<Output> = SendOptions & { readonly output: Schema<Output> };
 export type SessionView = SessionState & { readonly status: SessionStatus };
 
 export interface Session<Output = string> {
@@ -29,6 +32,7 @@ export interface Session<Output = string> {
   readonly agent: string;
   /** Resolves when the input is durable. A busy session queues it unless told otherwise. */
   send(input: string | readonly Part[], options?: SendOptions): Promise<Run<Output>>;
+  send<Own>(input: string | readonly Part[], options: SendOptionsOf<Own>): Promise<Run<Own>>;
   /** Default the newest run. */
   run(id?: string): Promise<Run<Output> | undefined>;
   /** Takes an input back that no run has taken up yet. */

@@ -1,0 +1,151 @@
+/** Checks a value against JSON Schema text: the part of draft 2020-12 that tools and outputs are written in. Own code, so that core depends on nothing. */
+
+import { canonicalJson, type Json } from "./json.ts";
+
+type JsonObject = { readonly [key: string]: Json };
+export type JsonIssue = { readonly path: readonly (string | number)[]; readonly message: string };
+
+const MAX_ISSUES = 20;
+/** A schema may refer to itself; a value deeper than this is refused. */
+const MAX_DEPTH = 200;
+
+/**
+ * What does not fit, at most `MAX_ISSUES`. Keywords that are not known here are not checked, as the standard says;
+ * `$ref` is followed inside the schema only.
+ */
+export function jsonIssues(schema: Json, value: Json): readonly JsonIssue[] {
+  const issues: JsonIssue[] = [];
+  visit({ root: schema, issues }, schema, value, []);
+  return issues;
+}
+
+type Walk = { readonly root: Json; readonly issues: JsonIssue[] };
+type Path = readonly (string | number)[];
+
+function visit(walk: Walk, schema: Json, value: Json, path: Path): void {
+  if (walk.issues.length >= MAX_ISSUES) return;
+  if (schema === false || path.length > MAX_DEPTH) return fail(walk, path, "is not allowed");
+  if (!isObject(schema)) return;
+  const { $ref: ref, type, const: constant, enum: allowed } = schema;
+  if (typeof ref === "string") visit(walk, resolve(walk.root, ref), value, path);
+  if (type !== undefined && !list(type).some((name) => isOfType(name, value))) {
+    return fail(walk, path, `must be ${list(type).map(String).join(" or ")}`);
+  }
+  if (constant !== undefined && !same(constant, value)) fail(walk, path, `must be ${JSON.stringify(constant)}`);
+  if (Array.isArray(allowed) && !allowed.some((one: Json) => same(one, value))) {
+    fail(walk, path, `must be one of ${allowed.map((one: Json) => JSON.stringify(one)).join(", ")}`);
+  }
+  combined(walk, schema, value, path);
+  if (typeof value === "string") text(walk, schema, value, path);
+  else if (typeof value === "number") number(walk, schema, value, path);
+  else if (Array.isArray(value)) array(walk, schema, value as readonly Json[], path);
+  else if (isObject(value)) object(walk, schema, value, path);
+}
+
+function combined(walk: Walk, schema: JsonObject, value: Json, path: Path): void {
+  for (const part of list(schema["allOf"] ?? [])) visit(walk, part, value, path);
+  const fits = (part: Json): boolean => {
+    const inner: Walk = { root: walk.root, issues: [] };
+    visit(inner, part, value, path);
+    return inner.issues.length === 0;
+  };
+  const { anyOf, oneOf, not } = schema;
+  if (Array.isArray(anyOf) && !anyOf.some(fits)) fail(walk, path, "fits none of the forms it may have");
+  if (Array.isArray(oneOf) && oneOf.filter(fits).length !== 1) fail(walk, path, "must fit exactly one of its forms");
+  if (not !== undefined && fits(not)) fail(walk, path, "has a form that it must not have");
+}
+
+function text(walk: Walk, { minLength, maxLength, pattern }: JsonObject, value: string, path: Path): void {
+  const length = value.match(/./gsu)?.length ?? 0; // code points, as the standard counts
+  if (typeof minLength === "number" && length < minLength) fail(walk, path, `needs at least ${minLength} characters`);
+  if (typeof maxLength === "number" && length > maxLength) fail(walk, path, `has more than ${maxLength} characters`);
+  if (typeof pattern === "string" && !matches(pattern, value)) fail(walk, path, `must match ${pattern}`);
+}
+
+function matches(pattern: string, value: string): boolean {
+  try {
+    return new RegExp(pattern, "u").test(value);
+  } catch {
+    return true; // a pattern that is none says nothing
+  }
+}
+
+function number(walk: Walk, schema: JsonObject, value: number, path: Path): void {
+  const { minimum, maximum, exclusiveMinimum: above, exclusiveMaximum: below, multipleOf } = schema;
+  if (typeof minimum === "number" && value < minimum) fail(walk, path, `must be at least ${minimum}`);
+  if (typeof maximum === "number" && value > maximum) fail(walk, path, `must be at most ${maximum}`);
+  if (typeof above === "number" && value <= above) fail(walk, path, `must be more than ${above}`);
+  if (typeof below === "number" && value >= below) fail(walk, path, `must be less than ${below}`);
+  if (typeof multipleOf !== "number" || multipleOf <= 0) return;
+  const times = value / multipleOf;
+  if (Math.abs(times - Math.round(times)) > 1e-9) fail(walk, path, `must be a multiple of ${multipleOf}`);
+}
+
+function array(walk: Walk, schema: JsonObject, value: readonly Json[], path: Path): void {
+  const { minItems, maxItems, uniqueItems, items } = schema;
+  if (typeof minItems === "number" && value.length < minItems) fail(walk, path, `needs at least ${minItems} items`);
+  if (typeof maxItems === "number" && value.length > maxItems) fail(walk, path, `has more than ${maxItems} items`);
+  if (uniqueItems === true && new Set(value.map((item) => canonicalJson(item))).size < value.length) {
+    fail(walk, path, "has an item twice");
+  }
+  const first = list(schema["prefixItems"] ?? []);
+  for (const [index, item] of value.entries()) {
+    const own = first[index] ?? items;
+    if (own !== undefined) visit(walk, own, item, [...path, index]);
+  }
+}
+
+function object(walk: Walk, schema: JsonObject, value: JsonObject, path: Path): void {
+  const { required, additionalProperties: others } = schema;
+  const properties = isObject(schema["properties"]) ? schema["properties"] : {};
+  for (const name of list(required ?? [])) {
+    if (typeof name === "string" && !Object.hasOwn(value, name)) fail(walk, [...path, name], "is missing");
+  }
+  for (const [name, member] of Object.entries(value)) {
+    const own = Object.hasOwn(properties, name) ? properties[name] : others;
+    if (own === false) fail(walk, [...path, name], "is not known");
+    else if (own !== undefined) visit(walk, own, member, [...path, name]);
+  }
+}
+
+function isOfType(name: Json, value: Json): boolean {
+  switch (name) {
+    case "null":
+      return value === null;
+    case "array":
+      return Array.isArray(value);
+    case "object":
+      return isObject(value);
+    case "integer":
+      return Number.isInteger(value);
+    default:
+      return typeof value === name;
+  }
+}
+
+/** The schema that `#/...` names; `true`, which takes everything, when there is none. */
+function resolve(root: Json, ref: string): Json {
+  if (!ref.startsWith("#")) return true;
+  let found: Json | undefined = root;
+  for (const step of ref.split("/").slice(1)) {
+    const name = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    found = isObject(found) && Object.hasOwn(found, name) ? found[name] : undefined;
+  }
+  return found === undefined || (isObject(found) && found["$ref"] === ref) ? true : found;
+}
+
+function fail(walk: Walk, path: Path, message: string): void {
+  walk.issues.push({ path, message });
+}
+
+function same(left: Json, right: Json): boolean {
+  return left === right || canonicalJson(left) === canonicalJson(right);
+}
+
+function list(value: Json): readonly Json[] {
+  return Array.isArray(value) ? (value as readonly Json[]) : [value];
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

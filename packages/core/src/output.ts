@@ -1,0 +1,150 @@
+/** Structured output: a run whose answer is a value that fits a schema. The model is given the schema, else a last tool to call. */
+
+import type { Agent } from "./agent.ts";
+import type { NewFact } from "./event.ts";
+import type { Hold } from "./hold.ts";
+import type { Json } from "./json.ts";
+import { LIMITS } from "./limits.ts";
+import { textOf } from "./message.ts";
+import type { Model, ModelSettings } from "./model.ts";
+import { check, type Checked, jsonSchema, type Schema } from "./schema.ts";
+import { type Tool, tool } from "./tool.ts";
+
+/** The tool by which a model that takes no schema gives its answer. */
+export const FINAL_TOOL = "final_answer";
+
+export type OutputSpec = {
+  /** Always of an object: what is none travels as the member `answer` of one. */
+  readonly json: Json;
+  readonly tool: Tool;
+  /** Checks a value as it came from the model; the result is what the author's schema makes of it. */
+  check(value: Json): Promise<Checked<unknown>>;
+};
+
+const specs = new WeakMap<object, OutputSpec>();
+
+/** What a run of this agent must answer; a schema given with the input counts before the agent's own. */
+export function outputOf(
+  agent: Pick<Agent<unknown>, "output" | "outputSchema"> | undefined,
+  given: Json | undefined,
+): OutputSpec | undefined {
+  if (given !== undefined) return remembered(given as object, () => specOf(jsonSchema(given), given)); // checked on its way in
+  const { output, outputSchema } = agent ?? {};
+  if (output === undefined || outputSchema === undefined) return undefined;
+  return remembered(output, () => specOf(output, outputSchema));
+}
+
+function remembered(key: object, make: () => OutputSpec): OutputSpec {
+  const found = specs.get(key) ?? make();
+  specs.set(key, found);
+  return found;
+}
+
+function specOf(schema: Schema, json: Json): OutputSpec {
+  const isObject = typeof json === "object" && json !== null && (json as { readonly type?: Json }).type === "object";
+  const whole: Json = isObject
+    ? json
+    : { type: "object", properties: { answer: json }, required: ["answer"], additionalProperties: false };
+  const unwrap = (value: Json): Json | undefined =>
+    isObject ? value : (value as { readonly answer?: Json } | null)?.answer;
+  return {
+    json: whole,
+    check: (value) => check(schema, unwrap(value)),
+    tool: tool({
+      name: FINAL_TOOL,
+      description: "Gives your final answer and ends your work. Call it once, alone, when everything else is done.",
+      input: jsonSchema(whole, async (value) => {
+        const checked = await check(schema, unwrap(value as Json)); // parsed arguments
+        return checked.ok ? { value } : { issues: [{ message: checked.problem }] };
+      }),
+      kind: "think",
+      permission: "allow",
+      rerun: "safe",
+      execute: () => "Accepted.",
+    }),
+  };
+}
+
+/** The answer as a value: the text must be JSON, alone or in one fenced block. */
+export async function outputFrom(spec: OutputSpec, text: string): Promise<Checked<unknown>> {
+  const fenced = /^\s*```(?:json)?\s*\n([^]*?)\n```\s*$/.exec(text);
+  let value: Json;
+  try {
+    value = JSON.parse(fenced?.[1] ?? text) as Json; // checked by the schema below
+  } catch {
+    return { ok: false, problem: "it is not JSON" };
+  }
+  return spec.check(value);
+}
+
+export function outputOfRun(hold: Hold): OutputSpec | undefined {
+  return outputOf(hold.agent, hold.state.run?.overrides?.outputSchema);
+}
+
+/** What a request says of the output: the schema to a model that takes one; after a wrong answer the others must call the tool. */
+export async function outputSettings(hold: Hold, model: Model): Promise<ModelSettings> {
+  const spec = outputOfRun(hold);
+  if (spec === undefined) return {};
+  if (model.capabilities.structured === true) return { outputSchema: spec.json };
+  const { messages } = await hold.conversation();
+  const repairing = messages.at(-1)?.id.startsWith(repairId(hold)) === true && (await finalTool(hold)) !== undefined;
+  return repairing ? { toolChoice: { tool: FINAL_TOOL } } : {};
+}
+
+/** The last tool, where the run needs it: its model cannot be given the schema. */
+export async function finalTool(hold: Hold): Promise<Tool | undefined> {
+  const spec = outputOfRun(hold);
+  if (spec === undefined) return undefined;
+  const model = await hold.definitions.model(hold.agent, hold.state.run?.overrides?.model ?? hold.state.model);
+  return model.capabilities.structured === true ? undefined : spec.tool;
+}
+
+/** An accepted call of the last tool becomes the run's last message, which settles it. Answers whether it did. */
+export async function settleOutput(hold: Hold): Promise<boolean> {
+  const { run } = hold.state;
+  if (run === undefined || run.settled || outputOfRun(hold) === undefined) return false;
+  const { messages } = await hold.conversation();
+  const results = messages.at(-1)?.parts ?? [];
+  const accepted = results.find(
+    (part) => part.type === "tool-result" && part.name === FINAL_TOOL && part.output.isError !== true,
+  );
+  const call = run.calls.find(({ part }) => accepted?.type === "tool-result" && part.callId === accepted.callId);
+  if (call === undefined) return false;
+  const id = `${run.id}/output`;
+  const text = JSON.stringify(call.part.input);
+  const message = { id, role: "assistant", parts: [{ type: "text", text }] } as const;
+  await hold.append([{ type: "message.added", key: id, runId: run.id, message }]);
+  return true;
+}
+
+function repairId(hold: Hold): string {
+  return `${hold.state.run?.id}/repair/`;
+}
+
+export type OutputEnd =
+  | { readonly type: "done"; readonly output?: Json }
+  | { readonly type: "repair"; readonly fact: NewFact }
+  | { readonly type: "failed"; readonly problem: string };
+
+/** What the end of the model's work comes to: its answer as a value, one more try, or an answer that does not fit. */
+export async function outputEnd(hold: Hold): Promise<OutputEnd> {
+  const { run } = hold.state;
+  const spec = outputOfRun(hold);
+  if (run === undefined || spec === undefined) return { type: "done" };
+  const { messages } = await hold.conversation();
+  const last = messages.findLast((message) => message.role === "assistant");
+  const text = last === undefined ? "" : textOf(last.parts);
+  const checked = await outputFrom(spec, text);
+  if (checked.ok) return { type: "done", output: JSON.parse(JSON.stringify(checked.value ?? null)) as Json }; // a schema may make what is no JSON
+  if (run.settled) return { type: "done" }; // a hook has answered in the model's place
+  const tries = messages.filter((message) => message.id.startsWith(repairId(hold))).length;
+  if (tries >= LIMITS.outputRepairs) return { type: "failed", problem: checked.problem };
+  const id = `${repairId(hold)}${tries + 1}`;
+  const how =
+    (await finalTool(hold)) !== undefined
+      ? `Give it by calling the tool ${FINAL_TOOL}.`
+      : `Answer again with nothing but JSON that fits this JSON Schema: ${JSON.stringify(spec.json)}`;
+  const said = `<system>Your answer does not fit the required output: ${checked.problem}. ${how}</system>`;
+  const message = { id, role: "user", parts: [{ type: "text", text: said }] } as const;
+  return { type: "repair", fact: { type: "message.added", key: id, runId: run.id, message } };
+}
