@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type ChildOptions, COMMAND, commandHome, runChild } from "./command-child.ts";
+import { type ChildEnd, type ChildOptions, COMMAND, commandHome, runChild } from "./command-child.ts";
 
 type Case = readonly [what: string, args: readonly string[], code: string, exit: number, options?: ChildOptions];
 
@@ -124,6 +124,25 @@ describe.concurrent("capstan, as an outsider meets it", { timeout: 120_000 }, ()
       });
     }
     expect((await readFile(path)).equals(before)).toBe(true);
+  });
+
+  it("CLI-04 says that the folder it was started in is gone, and works in another one", async () => {
+    await using at = await commandHome();
+    const quoted = COMMAND.map((word) => `'${word}'`).join(" ");
+    const inGoneFolder = (args: string): Promise<ChildEnd> =>
+      runChild(["bash", "-c", `mkdir gone && cd gone && rmdir ../gone && exec ${quoted} ${args}`], {
+        env: at.env,
+        cwd: at.folder,
+      });
+    for (const args of ["run hi --model demo", "run hi --model demo --config a.ts"]) {
+      expect(await inGoneFolder(args)).toEqual({
+        code: 2,
+        stdout: "",
+        stderr: expect.stringMatching(/^capstan: [^\n]*no longer there[^\n]*\(workspace-missing\)\n$/),
+      });
+    }
+    expect((await inGoneFolder(`run hi --model demo --cwd '${at.folder}'`)).code).toBe(0);
+    expect((await inGoneFolder("sessions list")).code).toBe(0);
   });
 
   it("shows a stack only when asked to", async () => {

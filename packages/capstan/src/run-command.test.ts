@@ -42,6 +42,12 @@ const editA: AnthropicReply = {
 const shell = (command: string): AnthropicReply => ({
   content: [{ type: "tool_use", id: "tu_s", name: "shell", input: { command } }],
 });
+/** The options that the last lines offer, as a shell would read them. */
+function allowed(stderr: string): readonly string[] {
+  const line = stderr.split("\n").find((text) => text.startsWith("  allow with ")) ?? "";
+  const words = [...line.matchAll(/--allow '((?:[^']|'\\'')*)'/g)];
+  return words.flatMap(([, rule = ""]) => ["--allow", rule.replaceAll("'\\''", "'")]);
+}
 const never: AnthropicReply = {
   ...text("Half an answer that never ends"),
   delivery: { stall: { afterBytes: 700, until: new Promise(() => undefined) } },
@@ -99,9 +105,44 @@ describe.concurrent("capstan run", { timeout: 120_000 }, () => {
     expect(end).toMatchObject({ code: 3, stdout: "I could not.\n" });
     const line = end.stderr.split("\n").find((text) => text.startsWith("capstan: ")) ?? "";
     expect(line).toContain("A call was refused because nobody can be asked");
-    const rule = /--allow '((?:[^']|'\\'')*)'/.exec(line)?.[1]?.replaceAll("'\\''", "'") ?? "";
-    expect(rule).toBe("shell(echo it said so)");
-    expect(await it.at.run(["run", "say it", "--allow", rule])).toMatchObject({ code: 0, stdout: "I could.\n" });
+    const rules = allowed(end.stderr);
+    expect(rules).toEqual(["--allow", "shell(echo it said so)"]);
+    expect(await it.at.run(["run", "say it", ...rules])).toMatchObject({ code: 0, stdout: "I could.\n" });
+  });
+
+  it("PERM-05 names every rule that helps, once, and says what no rule can allow", async () => {
+    const commands = ["echo a", "echo a", "echo $(id)", `echo ${"long ".repeat(120)}`.trim()];
+    const calls: AnthropicReply = {
+      content: [
+        ...commands.map((command, at) => ({
+          type: "tool_use" as const,
+          id: `tu_${at}`,
+          name: "shell",
+          input: { command },
+        })),
+        {
+          type: "tool_use",
+          id: "tu_e",
+          name: "edit",
+          input: { path: "it's.txt", old_string: "one", new_string: "two" },
+        },
+      ],
+    };
+    await using it = await setup([calls, text("No."), calls, text("Almost.")]);
+    const end = await it.at.run(["run", "do all"]);
+    expect(end.code).toBe(3);
+    expect(end.stderr).toMatch(
+      /^capstan: 5 calls were refused because nobody can be asked \(.*\(permission-denied\)$/m,
+    );
+    expect(end.stderr).toMatch(
+      /^ {2}no rule can allow Run echo \$\(id\); go on in a terminal with "capstan run --session/m,
+    );
+    const rules = allowed(end.stderr);
+    expect(rules.filter((word) => word !== "--allow")).toHaveLength(new Set(rules).size - 1);
+    expect(rules).toEqual(expect.arrayContaining(["shell(echo a)", "edit(./it's.txt)"]));
+    const again = await it.at.run(["run", "do all", ...rules]);
+    expect(again.stderr).toMatch(/^capstan: A call was refused because nobody can be asked \(Run echo \$\(id\)\)/m);
+    expect(again).toMatchObject({ code: 3, stderr: expect.not.stringContaining("--allow") });
   });
 
   it("PERM-12 keeps accept-edits without a terminal, and still denies the shell", async () => {
@@ -184,6 +225,71 @@ describe.concurrent("capstan run", { timeout: 120_000 }, () => {
     expect((await it.at.run(args)).stdout).toBe("Once.\n");
     expect((await it.at.run(args)).stdout).toBe("Once.\n");
     expect(it.server.requests).toHaveLength(1);
+  });
+
+  it("DUR-05 the same idempotency key gives the same run also under another mode", async () => {
+    await using it = await setup([text("Once.")]);
+    const args = ["run", "do it", "--idempotency-key", "job-1"];
+    for (const mode of [[], ["--mode", "accept-edits"], ["--mode", "plan"]]) {
+      expect(await it.at.run([...args, ...mode])).toMatchObject({ code: 0, stdout: "Once.\n" });
+    }
+    expect(it.server.requests).toHaveLength(1);
+    const other = await it.at.run(["run", "do more", "--idempotency-key", "job-1"]);
+    expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining("(idempotency-conflict)") });
+  });
+
+  it("says why the model is asked again, whether an answer had begun, and how long that takes", async () => {
+    const cut: AnthropicReply = { ...text("Half an answer that never ends"), delivery: { cutAfterBytes: 700 } };
+    await using it = await setup([{ status: 529 }, cut, text("At last.")]);
+    const end = await it.at.run(["run", "talk"]);
+    expect(end).toMatchObject({ code: 0, stdout: "At last.\n" });
+    const [first = "", second = ""] = end.stderr.split("\n").filter((line) => line.startsWith("  … "));
+    expect(first).toMatch(/\(model-overloaded\); trying again in 0\.5 s \(attempt 2\)$/);
+    expect(first).not.toContain("broke off");
+    expect(second).toMatch(
+      /^ {2}… the answer broke off: .* \(model-(cut|network)\); trying again in 1 s \(attempt 3\)$/,
+    );
+  });
+
+  it("LOOP-19 says in one line that there was no answer, and what a refusal means", async () => {
+    const refused: AnthropicReply = { ...text("I cannot"), stopReason: "refusal" };
+    await using it = await setup([readBoth, { content: [] }, refused]);
+    const silent = await it.at.run(["run", "look"]);
+    expect(silent).toMatchObject({ code: 0, stdout: "I read both.\n" });
+    expect(silent.stderr).toMatch(
+      /^capstan: The model ended without an answer; "capstan run --session ses_\w+" [^\n]*\n$/m,
+    );
+    const end = await it.at.run(["run", "look"]);
+    expect(end.code).toBe(1);
+    expect(end.stderr).toMatch(
+      /^capstan: The model refused to answer; [^\n]*--session ses_\w+[^\n]*\(model-refused\)$/m,
+    );
+  });
+
+  it("OUT-01 ends with an answer that fits --schema, or with one line that says why not", async () => {
+    await using at = await commandHome();
+    const file = join(at.folder, "agents.ts");
+    const library = new URL("index.ts", import.meta.url).href;
+    const testing = new URL("testing.ts", import.meta.url).href;
+    await writeFile(
+      file,
+      `import { agent, config } from "${library}";
+import { scriptedModel } from "${testing}";
+const model = scriptedModel(Array.from({ length: 9 }, () => ({ text: '{"sum":42}' })), { capabilities: { structured: true } });
+export default config({ agents: [agent({ name: "adder", model, instructions: "Add." })] });
+`,
+    );
+    const schemaOf = (type: string): string =>
+      JSON.stringify({ type: "object", properties: { sum: { type } }, required: ["sum"] });
+    await writeFile(join(at.folder, "sum.json"), schemaOf("integer"));
+    const args = ["run", "40 and 2", "--config", file];
+    const end = await at.run([...args, "--schema", "sum.json", "--output", "json"]);
+    expect(end).toMatchObject({ code: 0, stderr: "" });
+    expect(JSON.parse(end.stdout)).toMatchObject({ text: '{"sum":42}', output: { sum: 42 } });
+    const unfit = await at.run([...args, "--schema", schemaOf("string")]);
+    expect(unfit).toMatchObject({ code: 1, stderr: expect.stringMatching(/^capstan: [^\n]*\(output-invalid\)$/m) });
+    const broken = await at.run([...args, "--schema", "{"]);
+    expect(broken).toMatchObject({ code: 2, stderr: expect.stringMatching(/^capstan: [^\n]*\(config-invalid\)\n$/) });
   });
 
   it("EDGE-12 goes on when nobody reads the output any more", async () => {

@@ -121,6 +121,29 @@ describe.concurrent("capstan doctor", { timeout: 120_000 }, () => {
     expect(end.stdout).toMatch(/^note +key +ANTHROPIC_API_KEY is not set/m);
   });
 
+  it("refuses the rules that run refuses, in the same words", async () => {
+    await using at = await commandHome();
+    await mkdir(at.home);
+    for (const [list, rule] of [
+      ["allow", "shel(ls)"],
+      ["deny", "red_file(./x)"],
+      ["ask", "shell("],
+    ] as const) {
+      await writeFile(join(at.home, "settings.json"), JSON.stringify({ permission: { [list]: [rule] } }));
+      const refused = await at.run(["run", "hi", "--model", "demo"]);
+      expect(refused.code).toBe(2);
+      const said = refused.stderr.trim().replace(/^capstan: /, "");
+      const end = await at.run(["doctor"]);
+      expect(end.code).toBe(1);
+      expect(end.stdout).toContain(`PROBLEM  settings      ${said}\n`);
+    }
+    await writeFile(
+      join(at.home, "settings.json"),
+      '{ "permission": { "allow": ["shell(npm test)", "Edit(./src/**)"] } }',
+    );
+    expect((await at.run(["doctor"])).code).toBe(0);
+  });
+
   it("names what is broken and ends with 1", async () => {
     await using at = await commandHome();
     await writeFile(join(at.folder, "file"), "");

@@ -23,6 +23,7 @@ export type {
   CrashSweepReport,
   FakeClock,
   ModelFixture,
+  OpenSweptStore,
   ScriptedModel,
   ScriptedModelOptions,
   ScriptedReply,

@@ -273,7 +273,7 @@ class StoreEngine implements Engine {
     const mail: NewMail = {
       sessionId,
       key: idempotencyKey,
-      digest: hashJson(op as unknown as Json), // an op is plain data
+      digest: hashJson(withoutMode(op) as unknown as Json), // an op is plain data
       actor,
       body: { type: "op", op, accepted },
       accepted,
@@ -283,4 +283,12 @@ class StoreEngine implements Engine {
     this.#worker.mailFor(sessionId, agent);
     return stored;
   }
+}
+
+/** The same job may be sent once where a person can be asked and once where none can: its mode says nothing about what it is. */
+function withoutMode(op: Op): Op {
+  if (op.type !== "send" || op.overrides?.mode === undefined) return op;
+  const { overrides, ...rest } = op;
+  const { mode: _mode, ...others } = overrides;
+  return Object.keys(others).length === 0 ? rest : { ...rest, overrides: others };
 }

@@ -1,13 +1,9 @@
 /** Asks the person at the terminal: one request at a time, with exactly what would happen, all of it inert (G20). */
 
-import type { Answer, Json, OpenRequest, PermissionRequest, QuestionItem, RequestBody } from "@capstan/core";
-import { inert, inertLine } from "./inert.ts";
+import type { Answer, OpenRequest, QuestionItem, RequestBody } from "@capstan/core";
+import { questionLines, requestLines } from "./request-lines.ts";
 import type { Screen } from "./screen.ts";
 import type { LineReader } from "./terminal-line.ts";
-
-/** Lines of one value that are shown; the number of the others is said. */
-const MAX_LINES = 40;
-const MAX_LINE = 2_000;
 
 export type AskPerson = (
   request: OpenRequest,
@@ -38,16 +34,16 @@ type Ask = (prompt: string) => Promise<string | undefined>;
 async function askOne(note: Note, ask: Ask, body: RequestBody): Promise<Answer | undefined> {
   switch (body.type) {
     case "permission":
-      return askPermission(note, ask, body);
+      show(note, requestLines(body));
+      return yesOrNo(note, ask, "permission", body.remember.includes("session"));
     case "plan":
-      note("");
-      note("The plan:", "bold");
-      for (const line of shownLines(body.markdown)) note(line);
+      show(note, requestLines(body));
       return yesOrNo(note, ask, "plan", false);
     case "question":
       return askQuestions(note, ask, body.questions);
     case "doubt":
-      return askDoubt(note, ask, body.tool, body.input);
+      show(note, requestLines(body));
+      return askDoubt(note, ask);
     case "form":
     case "client-tool":
       return undefined;
@@ -56,17 +52,10 @@ async function askOne(note: Note, ask: Ask, body: RequestBody): Promise<Answer |
   }
 }
 
-async function askPermission(note: Note, ask: Ask, body: PermissionRequest): Promise<Answer | undefined> {
+function show(note: Note, [head = "", ...lines]: readonly string[]): void {
   note("");
-  note(`May I? ${inertLine(body.title)}`, "bold");
-  const { tool, input, binding, reason } = body;
-  showFields(note, [
-    ["tool", tool],
-    ...fieldsOf(input),
-    ...(binding.cwd === undefined ? [] : [["folder", binding.cwd] as const]),
-    ...(reason === undefined ? [] : [["why", reason] as const]),
-  ]);
-  return yesOrNo(note, ask, "permission", body.remember.includes("session"));
+  note(head, "bold");
+  for (const line of lines) note(line);
 }
 
 async function yesOrNo(
@@ -89,12 +78,9 @@ async function yesOrNo(
 
 async function askQuestions(note: Note, ask: Ask, questions: readonly QuestionItem[]): Promise<Answer | undefined> {
   const answers: Record<string, string | readonly string[]> = {};
-  for (const { header, question, options, multiSelect } of questions) {
-    note("");
-    note(inertLine(question), "bold");
-    for (const [at, { label, description }] of options.entries()) {
-      note(`  ${at + 1}  ${inertLine(label)}${description === "" ? "" : `: ${inertLine(description)}`}`);
-    }
+  for (const item of questions) {
+    const { header, options, multiSelect } = item;
+    show(note, questionLines(item));
     const said = await ask(
       multiSelect ? "numbers with commas between, or your own words > " : "a number, or your own words > ",
     );
@@ -106,10 +92,7 @@ async function askQuestions(note: Note, ask: Ask, questions: readonly QuestionIt
   return { type: "question", answers };
 }
 
-async function askDoubt(note: Note, ask: Ask, tool: string, input: Json): Promise<Answer | undefined> {
-  note("");
-  note(`A crash came while this ran; nobody knows whether it happened`, "bold");
-  showFields(note, [["tool", tool], ...fieldsOf(input)]);
+async function askDoubt(note: Note, ask: Ask): Promise<Answer | undefined> {
   for (;;) {
     const said = (await ask("r run it again, h it happened, s skip it > "))?.trim().toLowerCase();
     if (said === undefined) return undefined;
@@ -118,38 +101,4 @@ async function askDoubt(note: Note, ask: Ask, tool: string, input: Json): Promis
     if (said === "s") return { type: "doubt", outcome: "skip" };
     note("Please answer r, h or s.", "yellow");
   }
-}
-
-type Field = readonly [name: string, value: string];
-
-function fieldsOf(input: Json): readonly Field[] {
-  const entries =
-    typeof input === "object" && input !== null && !Array.isArray(input)
-      ? Object.entries(input)
-      : [["input", input] as const];
-  return entries.map(([name, value]) => [
-    inertLine(name, 20),
-    typeof value === "string" ? value : JSON.stringify(value),
-  ]);
-}
-
-/** Every value whole within bounds; the marks at its left cannot be written by the model. */
-function showFields(note: Note, fields: readonly Field[]): void {
-  const width = Math.max(...fields.map(([name]) => name.length));
-  for (const [name, value] of fields) {
-    const [first = "", ...more] = shownLines(value);
-    note(`  ${name.padEnd(width)} │ ${first}`);
-    for (const line of more) note(`  ${" ".repeat(width)} │ ${line}`);
-  }
-}
-
-function shownLines(text: string): readonly string[] {
-  const lines = text.split(/\r?\n/);
-  const shown = lines.slice(0, MAX_LINES).map((line) => {
-    const more = line.length - MAX_LINE;
-    return more > 0
-      ? `${inert(line.slice(0, MAX_LINE).toWellFormed())} (${more} more characters of this line)`
-      : inert(line);
-  });
-  return lines.length > MAX_LINES ? [...shown, `(${lines.length - MAX_LINES} more lines)`] : shown;
 }

@@ -8,8 +8,8 @@ import { makeDemoProject } from "./demo-project.ts";
 import { EXIT } from "./failure.ts";
 import { followRun, watchFailures } from "./follow-run.ts";
 import { openAgent } from "./open-agent.ts";
-import { sayEnd } from "./run-command.ts";
 import { runView } from "./run-view.ts";
+import { sayEnd } from "./say-end.ts";
 import { type Screen, RUN_GOES_ON, screen as newScreen } from "./screen.ts";
 
 const PROMPT = "Some tests of this project fail. Find out why, repair the code and run the tests again.";

@@ -1,14 +1,25 @@
 /** `capstan doctor`: what Capstan needs on this machine, one line each, with what to do where something is missing. */
 
 import { access, constants, stat } from "node:fs/promises";
-import { CapstanError, messageOf, type ToolContext } from "@capstan/core";
+import {
+  type Agent,
+  CapstanError,
+  memoryStore,
+  messageOf,
+  type Model,
+  storeEngine,
+  systemClock,
+  systemIds,
+  type ToolContext,
+} from "@capstan/core";
 import type { Config } from "../config.ts";
 import { homeFolders, makePrivateFolder } from "../home-folders.ts";
 import { databasePath, openLocalEngine } from "../open-runtime.ts";
 import { EXIT } from "./failure.ts";
 import { inertLine } from "./inert.ts";
+import { openAgent } from "./open-agent.ts";
 import { screen as newScreen } from "./screen.ts";
-import { readSettings, settingsFile } from "./settings.ts";
+import { readSettings, type Settings, settingsFile } from "./settings.ts";
 
 /** `hint`: Capstan works without it, but not for everything. */
 type Finding = { readonly status: "ok" | "hint" | "problem"; readonly what: string; readonly said: string };
@@ -21,7 +32,7 @@ export async function doctorCommand(name: string, config: Config | undefined): P
   const screen = newScreen();
   const folder = config?.dataFolder ?? homeFolders(process.env).data;
   let broken = false;
-  for (const [what, look] of checks(name, folder)) {
+  for (const [what, look] of checks(name, config, folder)) {
     const finding = await found(what, look);
     const mark = { ok: "ok     ", hint: "note   ", problem: "PROBLEM" }[finding.status];
     screen.data(`${mark}  ${finding.what.padEnd(12)}  ${inertLine(finding.said)}`);
@@ -31,12 +42,12 @@ export async function doctorCommand(name: string, config: Config | undefined): P
   return broken ? EXIT.failed : EXIT.done;
 }
 
-function checks(name: string, folder: string): readonly Check[] {
+function checks(name: string, config: Config | undefined, folder: string): readonly Check[] {
   return [
     ["node", async () => `v${process.versions.node} at ${process.execPath}`],
     ["data folder", () => dataFolder(folder)],
     ["store", () => store(folder)],
-    ["settings", settings],
+    ["settings", () => settings(config)],
     ["bash", bash],
     ["ripgrep", ripgrep],
     ["key", () => key(name)],
@@ -88,11 +99,27 @@ async function store(folder: string): Promise<string> {
   }
 }
 
-async function settings(): Promise<string> {
+/** With its rules, as `run` takes them. */
+async function settings(config: Config | undefined): Promise<string> {
   const file = settingsFile(process.env);
-  const { model, permission } = await readSettings();
-  const set = [model === undefined ? [] : ["model"], permission === undefined ? [] : ["permission"]].flat();
+  const read = await readSettings();
+  const { codingAgent } = await import("./coding-agent.ts");
+  for (const agent of config?.agents ?? [await codingAgent(NO_MODEL)]) {
+    await checkRules(config, read, agent as Agent<unknown>); // only their outputs differ in type
+  }
+  const set = [read.model === undefined ? [] : ["model"], read.permission === undefined ? [] : ["permission"]].flat();
   return set.length === 0 ? `none set in ${file}` : `${file} sets ${set.join(" and ")}`;
+}
+
+const NO_MODEL: Model = { id: "none", capabilities: {}, async *stream() {} };
+
+/** A runtime that opens takes the rules. It gets a store of its own, and no model need be there. */
+async function checkRules(config: Config | undefined, read: Settings, agent: Agent<unknown>): Promise<void> {
+  const ids = systemIds(() => systemClock.now());
+  const engine = storeEngine(memoryStore(), { clock: systemClock, ids });
+  const asked = Object.freeze({ ...agent, model: NO_MODEL });
+  const runtime = await openAgent({ engine, agent: asked, config, settings: read, onRequest: undefined });
+  await runtime.close();
 }
 
 async function bash(): Promise<string | { readonly hint: string }> {

@@ -10,6 +10,7 @@ const EXIT_OF_CODE: { readonly [code in ErrorCode]?: number } = {
   "agent-invalid": EXIT.usage,
   "agent-unknown": EXIT.usage,
   "config-invalid": EXIT.usage,
+  "cursor-invalid": EXIT.usage,
   "input-invalid": EXIT.usage,
   "input-too-large": EXIT.usage,
   interrupted: EXIT.interrupted,
@@ -17,6 +18,7 @@ const EXIT_OF_CODE: { readonly [code in ErrorCode]?: number } = {
   "model-key-missing": EXIT.usage,
   "model-unknown": EXIT.usage,
   "node-too-old": EXIT.usage,
+  "request-invalid": EXIT.usage,
   "rule-invalid": EXIT.usage,
   "run-waiting": EXIT.waiting,
   "session-not-found": EXIT.usage,
@@ -43,7 +45,8 @@ export function exitOfReason(reason: StopReason): number {
 }
 
 /** Writes the line and, with CAPSTAN_DEBUG, where it came from. Returns the exit code. */
-export function reportFailure(name: string, error: unknown): number {
+export function reportFailure(name: string, given: unknown): number {
+  const error = withoutFolder(given);
   process.stderr.write(`${failureLine(name, error)}\n`);
   if (process.env["CAPSTAN_DEBUG"] && error instanceof Error) process.stderr.write(`${debugText(error)}\n`);
   return CapstanError.is(error) ? (EXIT_OF_CODE[error.code] ?? EXIT.failed) : EXIT.failed;
@@ -53,6 +56,13 @@ export function failureLine(name: string, error: unknown): string {
   const known = CapstanError.is(error);
   const advice = known ? "" : "; this is a mistake in Capstan, set CAPSTAN_DEBUG=1 to see where";
   return `${name}: ${inertLine(messageOf(error)).replace(/\.$/, "")}${advice} (${known ? error.code : "unexpected"})`;
+}
+
+/** Node cannot say where it is once the working folder was deleted under the command. */
+function withoutFolder(error: unknown): unknown {
+  if (!(error instanceof Error) || !("syscall" in error) || error.syscall !== "uv_cwd") return error;
+  const message = "The folder this command was started in is no longer there; change to another one";
+  return new CapstanError("workspace-missing", message, { cause: error });
 }
 
 function debugText(error: Error): string {

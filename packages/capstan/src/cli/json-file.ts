@@ -27,9 +27,9 @@ function parse(path: string, text: string): unknown {
     return JSON.parse(text.replace(/^\ufeff/, ""));
   } catch (cause) {
     const said = messageOf(cause);
-    const at = /at position (\d+)/.exec(said)?.[1];
-    const place = at === undefined ? "at its end" : placeOf(text, Number(at));
-    throw invalid(path, `not JSON ${place}`, cause);
+    const at = /at position (\d+)/.exec(said)?.[1]; // missing for some mistakes in short texts
+    const place = at === undefined ? `: ${said}` : ` ${placeOf(text, Number(at))}`;
+    throw invalid(path, `not JSON${place}`, cause);
   }
 }
 

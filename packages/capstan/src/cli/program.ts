@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { Config } from "../config.ts";
+import type { AnswerFlags } from "./request-answer.ts";
 import type { RunFlags } from "./run-command.ts";
 
 export type ProgramOptions = {
@@ -52,6 +53,7 @@ function programOf(name: string, config: Config | undefined, act: Act): Command 
   addRun(program, place);
   addResume(program, place);
   addSessions(program, place);
+  addRequests(program, place);
   if (config === undefined) addDemo(program, place);
   addDoctor(program, place);
   return program.addHelpText(
@@ -71,6 +73,7 @@ function addRun(program: Command, { name, config, act }: Place): void {
     .option("--idempotency-key <key>", "the same key gives the same run, also after a crash")
     .option("--agent <name>", "which agent")
     .option("--model <provider/name>", "which model")
+    .option("--schema <file or JSON>", "the answer is to be JSON that fits this JSON Schema")
     .option("--max-usd <amount>", "end the run when it has cost this much", positive)
     .option("--max-turns <number>", "end the run after so many model calls", positiveInteger)
     .option("--allow <rule>", "allow what would be asked, such as 'shell(npm test)'; may be repeated", collect, [])
@@ -108,7 +111,7 @@ function addResume(program: Command, { name, config, act }: Place): void {
 function addSessions(program: Command, { name, config, act }: Place): void {
   const sessions = program
     .command("sessions")
-    .description("lists, shows, exports and deletes sessions")
+    .description("lists, shows, watches, forks, exports and deletes sessions")
     .helpCommand(false);
   const load = () => import("./sessions-command.ts");
   sessions
@@ -125,6 +128,22 @@ function addSessions(program: Command, { name, config, act }: Place): void {
     .argument("<session>")
     .action((id: string) => act(async () => (await load()).showSession(name, config, id)));
   sessions
+    .command("watch")
+    .description("writes every event as it comes as JSON lines, until Ctrl-C")
+    .argument("<session>")
+    .option("--after <cursor>", "only what comes after this cursor, such as 41, 41.17 or end; default everything")
+    .action((id: string, flags: { readonly after?: string }) =>
+      act(async () => (await import("./watch-command.ts")).watchSession(config, id, flags)),
+    );
+  sessions
+    .command("fork")
+    .description("begins a new session with what was said and done in this one, and writes its id")
+    .argument("<session>")
+    .option("--at <number>", "only up to the fact of this number", positiveInteger)
+    .action((id: string, flags: { readonly at?: number }) =>
+      act(async () => (await load()).forkSession(config, id, flags)),
+    );
+  sessions
     .command("export")
     .description("writes the facts of a session as JSON lines")
     .argument("<session>")
@@ -133,7 +152,30 @@ function addSessions(program: Command, { name, config, act }: Place): void {
     .command("delete")
     .description("deletes a session with all that belongs to it")
     .argument("<session>")
-    .action((id: string) => act(async () => (await load()).deleteSession(name, config, id)));
+    .action((id: string) => act(async () => (await load()).deleteSession(config, id)));
+}
+
+function addRequests(program: Command, { name, config, act }: Place): void {
+  const requests = program
+    .command("requests")
+    .description("lists and answers the open questions of all sessions")
+    .helpCommand(false);
+  const load = () => import("./requests-command.ts");
+  requests
+    .command("list")
+    .description("lists what waits for an answer, oldest first")
+    .option("--json", "one JSON object a line")
+    .action((flags: { readonly json?: boolean }) => act(async () => (await load()).listRequests(name, config, flags)));
+  requests
+    .command("answer")
+    .description("answers a request; the process that drives its session goes on, or `resume` does")
+    .argument("<request>")
+    .option("--allow", "yes")
+    .option("--deny", "no")
+    .option("--reason <text>", "why, for the model")
+    .option("--choose <choice>", "a choice for a question; may be repeated", collect, [])
+    .option("--json <value>", "the content of a form, the result of a client tool")
+    .action((id: string, flags: AnswerFlags) => act(async () => (await load()).answerRequest(name, config, id, flags)));
 }
 
 function addDemo(program: Command, { name, act }: Place): void {

@@ -11,7 +11,9 @@ import {
   policyOf,
   ruleFor,
   type Tool,
+  type Verdict,
 } from "@capstan/core";
+import { inert } from "./inert.ts";
 
 export type Refusal = {
   readonly callId: string;
@@ -24,6 +26,8 @@ export type Refusal = {
 };
 export type RefusalRules = {
   readonly agent: Agent<unknown>;
+  /** The agent's and those of the runtime's plugins. */
+  readonly tools: readonly Tool[];
   /** Rules of the whole runtime. */
   readonly permission: PermissionRules;
   /** Rules remembered in the session. */
@@ -47,7 +51,7 @@ export function refusals(rules: RefusalRules): Refusals {
       if (fact.type === "message.added") {
         for (const part of fact.message.parts) if (part.type === "tool-call") inputs.set(part.callId, part.input);
       } else if (fact.type === "tool.finished" && fact.status === "denied") {
-        const tool = rules.agent.tools.find(({ name }) => name === fact.name);
+        const tool = rules.tools.find(({ name }) => name === fact.name);
         const refusal = tool && refusalOf(rules, tool, fact.callId, inputs.get(fact.callId));
         if (refusal !== undefined) list.push(refusal);
       }
@@ -59,15 +63,16 @@ function refusalOf(rules: RefusalRules, tool: Tool, callId: string, input: Json 
   try {
     const { agent, permission, remembered, mode, root } = rules;
     const call = callFacts(tool, input, root);
-    const policy = policyOf(
-      { mode: mode === "never-ask" ? "ask" : mode, rules: remembered },
-      agent.permission,
-      permission,
-    );
-    const { verdict, reason, remember } = evaluate(call, policy);
+    const state = { mode: mode === "never-ask" ? "ask" : mode, rules: remembered };
+    const verdictWith = (own: PermissionRules): Verdict => evaluate(call, policyOf(state, own, permission));
+    const { verdict, reason } = verdictWith(agent.permission);
     if (verdict !== "ask") return undefined; // denied by a rule: nobody had to be asked
-    const rule = remember ? ruleFor(call) : undefined;
-    return { callId, tool: tool.name, title: tool.title(input), reason, ...(rule !== undefined && { rule }) };
+    const rule = ruleFor(call);
+    const helps =
+      rule !== undefined &&
+      inert(rule) === rule && // what cannot be shown as it is cannot be typed either
+      verdictWith({ ...agent.permission, allow: [...(agent.permission.allow ?? []), rule] }).verdict === "allow";
+    return { callId, tool: tool.name, title: tool.title(input), reason, ...(helps && { rule }) };
   } catch {
     return undefined; // an input that does not fit the tool was not denied for want of a person
   }

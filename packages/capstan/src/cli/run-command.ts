@@ -6,11 +6,12 @@ import {
   type Agent,
   CapstanError,
   type Engine,
-  failure,
+  type Json,
   type PermissionMode,
   redactor,
   type Run,
   type Runtime,
+  type Schema,
   type Session,
 } from "@capstan/core";
 import type { Config } from "../config.ts";
@@ -18,13 +19,15 @@ import { providerSecrets } from "../open-runtime.ts";
 import { chosenAgent, withRules } from "./agents.ts";
 import { type AskPerson, askPerson } from "./ask-person.ts";
 import { loadConfig } from "./config-file.ts";
-import { EXIT, failureLine, reportFailure, usage } from "./failure.ts";
+import { EXIT, usage } from "./failure.ts";
 import { followRun, watchFailures } from "./follow-run.ts";
 import { inertLine } from "./inert.ts";
 import { openAgent, openEngine, permissionOf } from "./open-agent.ts";
 import { readPrompt } from "./prompt.ts";
 import { refusals } from "./refusals.ts";
-import { type Output, type RunEnd, runView } from "./run-view.ts";
+import { type Output, runView } from "./run-view.ts";
+import { sayEnd } from "./say-end.ts";
+import { readSchema } from "./schema-flag.ts";
 import { type Screen, RUN_GOES_ON, screen as newScreen } from "./screen.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { terminalLine } from "./terminal-line.ts";
@@ -44,12 +47,16 @@ export type RunFlags = {
   readonly config?: string;
   readonly output: Output;
   readonly cwd?: string;
+  /** A file, or the schema itself. */
+  readonly schema?: string;
 };
 
 type Prepared = {
   readonly name: string;
   readonly prompt: string;
   readonly flags: RunFlags;
+  /** What the answer must be. */
+  readonly output: Schema<Json> | undefined;
   readonly config: Config | undefined;
   readonly settings: Settings;
   readonly engine: Engine;
@@ -74,6 +81,7 @@ export async function runCommand(
   const config = flags.config === undefined ? given : await loadConfig(flags.config);
   const settings = await readSettings();
   const folder = await existingFolder(flags.cwd ?? ".");
+  const output = flags.schema === undefined ? undefined : await readSchema(flags.schema);
   const prompt = await readPrompt(argument ?? flags.prompt, process.stdin);
   const engine = await openEngine(config);
   try {
@@ -84,7 +92,7 @@ export async function runCommand(
       model: flags.model,
       defaultModel: settings.model,
     });
-    const prepared = { name, prompt, flags, config, settings, engine, folder, screen: newScreen(RUN_GOES_ON) };
+    const prepared = { name, prompt, flags, output, config, settings, engine, folder, screen: newScreen(RUN_GOES_ON) };
     return await runPrepared({ ...prepared, agent: withRules(chosen, flags), mode: known?.mode });
   } catch (error) {
     await engine.close();
@@ -163,6 +171,7 @@ async function runPrepared(prepared: Prepared): Promise<number> {
     const headless = !screen.asks && config?.onRequest === undefined;
     const rules = {
       agent,
+      tools: [...(config?.plugins ?? []).flatMap((plugin) => plugin.tools ?? []), ...agent.tools],
       permission: permissionOf(config, settings),
       remembered: state.rules,
       mode: mode ?? "ask",
@@ -195,7 +204,7 @@ function openSession({ flags, agent, folder, prompt }: Prepared, runtime: Runtim
 
 function send(
   session: Session<unknown>,
-  { flags, prompt }: Prepared,
+  { flags, prompt, output }: Prepared,
   mode: PermissionMode | undefined,
 ): Promise<Run<unknown>> {
   const { maxUsd, maxTurns, model, idempotencyKey } = flags;
@@ -203,55 +212,13 @@ function send(
     ...(maxUsd !== undefined && { microUsd: Math.round(maxUsd * 1_000_000) }),
     ...(maxTurns !== undefined && { turns: maxTurns }),
   };
-  return session.send(prompt, {
+  const options = {
     ...(mode !== undefined && { mode }),
     ...(model !== undefined && { model }),
     ...(idempotencyKey !== undefined && { idempotencyKey }),
     ...(Object.keys(limits).length > 0 && { limits }),
-  });
-}
-
-/** What a person has to know beside the answer. */
-export function sayEnd(name: string, end: RunEnd, output: Output, screen: Screen): void {
-  const { result, sessionId, refusals: refused, requests } = end;
-  if (result.status === "waiting") {
-    const titles = requests.map(({ body }) => inertLine("title" in body ? body.title : body.type, 120)).join("; ");
-    screen.note(
-      failureLine(
-        name,
-        new CapstanError(
-          "run-waiting",
-          `The run waits for an answer (${titles}); type "${name} resume ${sessionId}" in a terminal`,
-        ),
-      ),
-    );
-    return;
-  }
-  if (result.reason === "interrupted") {
-    screen.note(
-      failureLine(
-        name,
-        new CapstanError("interrupted", `Interrupted; "${name} run --session ${sessionId}" goes on from there`),
-      ),
-    );
-  } else if (result.reason !== "end-turn") reportFailure(name, failure(result));
-  if (refused.length > 0) screen.note(failureLine(name, refusalError(name, sessionId, refused)));
-  if (output !== "text" || !screen.asks) return;
-  const cost =
-    result.usage.costMicroUsd === undefined ? "" : `, $${(result.usage.costMicroUsd / 1_000_000).toFixed(4)}`;
-  screen.note(`  session ${sessionId}, ${result.turns} turn${result.turns === 1 ? "" : "s"}${cost}`, "dim");
-}
-
-function refusalError(name: string, sessionId: string, refused: RunEnd["refusals"]): CapstanError {
-  const rules = [...new Set(refused.flatMap(({ rule }) => rule ?? []))];
-  const flags = rules.map((rule) => `--allow '${rule.replaceAll("'", `'\\''`)}'`).join(" ");
-  const some = refused.length === 1 ? "A call was" : `${refused.length} calls were`;
-  const title = inertLine(refused[0]?.title ?? "", 120);
-  const advice =
-    rules.length > 0
-      ? `allow with ${flags}`
-      : `no rule can allow that, go on in a terminal with "${name} run --session ${sessionId}"`;
-  return new CapstanError("permission-denied", `${some} refused because nobody can be asked (${title}); ${advice}`);
+  };
+  return output === undefined ? session.send(prompt, options) : session.send(prompt, { ...options, output });
 }
 
 /** Without a key there is still something to see. */

@@ -62,10 +62,26 @@ export function saidBy({ parts }: Message): string {
   return textOf(parts.filter((part) => part.type !== "text" || part.text !== INTERRUPT_MARKER));
 }
 
+const ANSWERING: ReadonlySet<Live["type"]> = new Set([
+  "block.started",
+  "text.delta",
+  "reasoning.delta",
+  "tool-input.delta",
+  "block.finished",
+]);
+
+/** What happened, and when the model is asked again. `begun`: a part of the answer had come. */
+function againLine({ error, delayMs, attempt }: Extract<Live, { type: "turn.reset" }>, begun: boolean): string {
+  const what = `${begun ? "the answer broke off: " : ""}${inertLine(error.message, 160).replace(/(?<!\.)\.$/, "")}`;
+  const wait = delayMs > 0 ? `in ${Math.max(0.1, Math.round(delayMs / 100) / 10)} s` : "now";
+  return `${what} (${inertLine(error.code, 40)}); trying again ${wait} (attempt ${attempt})`;
+}
+
 /** On a terminal text comes as it is written; into a pipe only what is committed, so that nothing comes twice. */
 function textView(screen: Screen, after: number): RunView {
   const tools = toolLines(screen);
   let shown = "";
+  let begun = false; // something of the answer came, not only text
   const commit = (text: string): void => {
     const rest = text.startsWith(shown) ? text.slice(shown.length) : text;
     screen.answer(rest);
@@ -73,19 +89,22 @@ function textView(screen: Screen, after: number): RunView {
     shown = "";
   };
   const showLive = (event: Live): void => {
+    if (ANSWERING.has(event.type)) begun = true;
     if (event.type === "text.delta" && screen.live) {
       shown += event.delta;
       screen.answer(event.delta);
     } else if (event.type === "turn.reset") {
       if (shown !== "") screen.endAnswer();
       shown = "";
-      screen.note(`  … the answer broke off (${inertLine(event.error.message, 160)}); asking again`, "yellow");
+      screen.note(`  … ${againLine(event, begun)}`, "yellow");
+      begun = false;
     } else if (event.type === "notice" && event.severity !== "info") {
       screen.note(`  ! ${inertLine(event.title)}`, event.severity === "error" ? "red" : "yellow");
     }
   };
   const showFact = (fact: Fact): void => {
     const past = fact.seq <= after;
+    if (fact.type === "turn.started" || fact.type === "turn.finished") begun = false;
     if (fact.type === "tool.started") tools.started(fact, { past });
     else if (past) return;
     else if (fact.type === "message.added" && fact.message.role === "assistant") commit(saidBy(fact.message));

@@ -1,27 +1,13 @@
-/** `capstan sessions`: lists, shows, exports and deletes. Reads only what is stored; no model and no agent is needed. */
+/** `capstan sessions`: lists, shows, forks, exports and deletes. Works on what is stored; no model and no agent is needed. */
 
-import { CapstanError, type Engine, type Fact, openRuntime, type SessionSummary } from "@capstan/core";
+import { CapstanError, type Engine, type Fact, type SessionSummary } from "@capstan/core";
 import type { Config } from "../config.ts";
 import { databasePath } from "../open-runtime.ts";
 import { EXIT, failureLine } from "./failure.ts";
 import { inertLine } from "./inert.ts";
-import { openEngine } from "./open-agent.ts";
-import { type Screen, screen as newScreen } from "./screen.ts";
+import type { Screen } from "./screen.ts";
+import { knownSummary, withEngine, withRuntime } from "./stored-sessions.ts";
 import { shownTime, transcriptLines } from "./transcript-lines.ts";
-
-type Work = (engine: Engine, screen: Screen) => Promise<number>;
-
-async function withEngine(config: Config | undefined, work: Work): Promise<number> {
-  const screen = newScreen();
-  const engine = await openEngine(config);
-  try {
-    const code = await work(engine, screen);
-    await screen.flush();
-    return code === EXIT.done && screen.failed ? EXIT.failed : code;
-  } finally {
-    await engine.close();
-  }
-}
 
 export function listSessions(
   name: string,
@@ -60,29 +46,25 @@ export function exportSession(name: string, config: Config | undefined, id: stri
   });
 }
 
-export async function deleteSession(_name: string, config: Config | undefined, id: string): Promise<number> {
-  const screen = newScreen();
-  const engine = await openEngine(config);
-  const runtime = await openRuntime({ agents: [], engine, work: "none" });
-  try {
+export function deleteSession(config: Config | undefined, id: string): Promise<number> {
+  return withRuntime(config, async ({ runtime, engine, screen }) => {
     await knownSummary(engine, id);
     const session = await runtime.session(id);
     await session.remove();
     screen.note(`Deleted ${id}`);
     return EXIT.done;
-  } finally {
-    await runtime.close();
-    await screen.flush();
-  }
+  });
 }
 
-async function knownSummary(engine: Engine, id: string): Promise<SessionSummary> {
-  const summary = await engine.summary(id);
-  if (summary !== undefined) return summary;
-  throw new CapstanError(
-    "session-not-found",
-    `There is no session ${JSON.stringify(id)}; "sessions list" shows those there are`,
-  );
+/** Writes the id of the new session. */
+export function forkSession(config: Config | undefined, id: string, { at }: { readonly at?: number }): Promise<number> {
+  return withRuntime(config, async ({ runtime, engine, screen }) => {
+    await knownSummary(engine, id);
+    const session = await runtime.session(id);
+    const fork = await session.fork({ ...(at !== undefined && { at }) });
+    screen.data(fork.id);
+    return EXIT.done;
+  });
 }
 
 type Reading = {

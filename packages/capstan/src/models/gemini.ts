@@ -1,0 +1,3 @@
+/** capstan/models/gemini: Gemini models. */
+
+export { gemini, type GeminiOptions } from "@capstan/models/gemini";
