@@ -97,6 +97,6 @@ function buildWhenOld(): void {
   const built = globSync("packages/*/dist/index.js", { cwd: root }).length;
   const old = newest("packages/*/src/**/*.ts") > newest("packages/*/dist/.tsbuildinfo");
   if (built > 0 && !old) return;
-  const { status, stdout } = spawnSync("npx", ["tsc", "-b", "tsconfig.build.json"], { cwd: root, encoding: "utf8" });
-  if (status !== 0) process.stderr.write(`tsc -b says:\n${stdout.slice(0, 1_000)}\n`);
+  const { status, stdout } = spawnSync(process.execPath, ["scripts/build.ts"], { cwd: root, encoding: "utf8" });
+  if (status !== 0) process.stderr.write(`the build says:\n${stdout.slice(0, 1_000)}\n`);
 }

@@ -3,9 +3,11 @@ import { describe, expect, it } from "vitest";
 import { judgeAndClose, summaryOf } from "./harness/judge.ts";
 import { killLoop } from "./harness/kill-loop.ts";
 import { seedOfRun } from "./harness/random.ts";
+import { struckSeries } from "./harness/struck-series.ts";
 import { temporaryFolder } from "./harness/temporary-folder.ts";
 
 const seed = seedOfRun(systemClock.now());
+const series = { durability: "full", effects: 3 } as const;
 
 /** The hundred kills are in tests/slow. `KILL_SEED=<seed>` repeats a run as far as chance goes. */
 describe(`a killed worker, seed ${seed}`, () => {
@@ -18,23 +20,14 @@ describe(`a killed worker, seed ${seed}`, () => {
     }, 60_000);
   }
 
-  it("EDGE-01 TEST-04 control: without the intent rule the same harness sees doubled effects", async () => {
-    let doubled: readonly string[] = [];
-    // where a kill strikes is chance: a series that hit no effect says nothing, so another one follows
-    for (let series = 0; series < 12 && doubled.length === 0; series++) {
-      const client = await killLoop({
-        folder: temporaryFolder(),
-        durability: "full",
-        kills: 6,
-        seed: seed + series,
-        lies: true,
-        aimed: 1,
-        tools: ["never", "side"],
-      });
-      const verdict = await judgeAndClose(client);
-      doubled = verdict.problems.filter((problem) => problem.includes("happened 2 times"));
-      console.log(`control, seed ${seed + series}: ${doubled.length} doubled effects`);
-    }
-    expect(doubled).not.toEqual([]);
-  }, 240_000);
+  it("EDGE-01 DUR-02 DUR-03 TEST-04 G3 three deaths, each between an effect and its result, double nothing", async () => {
+    const verdict = await judgeAndClose(await struckSeries({ ...series, folder: temporaryFolder(), lies: false }));
+    expect(verdict.problems).toEqual([]);
+    expect(verdict).toMatchObject({ holds: 3, doubts: 3 });
+  }, 60_000);
+
+  it("EDGE-01 TEST-04 control: without the intent rule the same deaths double every effect", async () => {
+    const verdict = await judgeAndClose(await struckSeries({ ...series, folder: temporaryFolder(), lies: true }));
+    expect(verdict.problems.filter((problem) => problem.includes("happened 2 times"))).toHaveLength(3);
+  }, 60_000);
 });

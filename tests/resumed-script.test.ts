@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { sqliteStore } from "@capstan/engines/sqlite";
 import { systemClock } from "@capstan/core";
 import { describe, expect, it } from "vitest";
@@ -41,7 +40,7 @@ describe("a script that is killed and run again", () => {
       ["keyed", "side"],
     ] as const;
     const life = (more: Partial<ScriptOptions>): Promise<Ended> =>
-      runProgram("script.ts", { folder, turns, ...more } satisfies ScriptOptions, join(folder, "compiled"));
+      runProgram("script.ts", { folder, turns, ...more } satisfies ScriptOptions);
     await life({ idle: true, folder: temporaryFolder() });
     const killedAt: (FailPoint | "effect")[] = [];
     for (const point of POINTS) {

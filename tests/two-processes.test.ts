@@ -19,7 +19,7 @@ async function stage(
 }> {
   const folder = temporaryFolder();
   const options: WorkerOptions = { folder, durability: "full", seed: 1, paceMs: 4, ...more };
-  await warmUp(options);
+  await warmUp();
   const client = await Client.open({ folder, durability: "full", seed: 7 });
   const start = async (seed: number, over: Partial<WorkerOptions> = {}): Promise<WorkerProcess> => {
     const worker = new WorkerProcess({ ...options, seed, ...over }, (said) => {

@@ -24,13 +24,13 @@ const REST_MS = 40_000;
 const LOOK_MS = 8;
 
 const SESSIONS = ["k0", "k1", "k2", "k3"] as const;
+/** Calls that plans are made of. */
+const TOOLS: readonly ToolName[] = ["never", "keyed", "safe", "asks", "side", "flow"];
 
 export type ClientOptions = {
   readonly folder: string;
   readonly durability: "full" | "relaxed";
   readonly seed: number;
-  /** Calls that plans are made of. */
-  readonly tools?: readonly ToolName[];
   /** A person who never has anything run again, because a frozen worker may yet do it. */
   readonly careful?: boolean;
 };
@@ -45,7 +45,6 @@ export class Client {
   readonly #engine: Engine;
   readonly #runtime: Runtime;
   readonly #random: Random;
-  readonly #tools: readonly ToolName[];
   readonly #careful: boolean;
   readonly #asked = new Set<string>();
   #plans = 0;
@@ -61,10 +60,9 @@ export class Client {
   }
 
   private constructor(
-    { tools = ["never", "keyed", "safe", "asks", "side", "flow"], careful = false }: ClientOptions,
+    { careful = false }: ClientOptions,
     parts: { readonly engine: Engine; readonly runtime: Runtime; readonly world: Outside; readonly random: Random },
   ) {
-    this.#tools = tools;
     this.#careful = careful;
     this.#engine = parts.engine;
     this.#runtime = parts.runtime;
@@ -74,8 +72,7 @@ export class Client {
 
   /** One to three turns of one to three calls. */
   plan(): Plan {
-    const calls = (): ToolName[] =>
-      Array.from({ length: this.#random.int(1, 3) }, () => this.#random.pick(this.#tools));
+    const calls = (): ToolName[] => Array.from({ length: this.#random.int(1, 3) }, () => this.#random.pick(TOOLS));
     this.#plans += 1;
     return { plan: `i${this.#plans}`, turns: Array.from({ length: this.#random.int(1, 3) }, calls) };
   }

@@ -1,9 +1,9 @@
 /** Kills workers at random moments, starts new ones, and lets the last one finish what was acknowledged. */
 
 import { sleep, systemClock } from "@capstan/core";
-import { Client, type ClientOptions } from "./client.ts";
+import { Client } from "./client.ts";
 import { random, type Random } from "./random.ts";
-import { planText, type ToolName } from "./scene.ts";
+import { planText } from "./scene.ts";
 import { killAllWorkers, warmUp, WorkerProcess } from "./worker-process.ts";
 import type { Said, WorkerOptions } from "./worker.ts";
 
@@ -12,11 +12,10 @@ export type KillOptions = {
   readonly durability: "full" | "relaxed";
   readonly kills: number;
   readonly seed: number;
-  readonly lies?: boolean;
-  readonly tools?: readonly ToolName[];
-  /** Share of the kills that strike right after an effect, before its result; the others come at random moments. Default 0.3. */
-  readonly aimed?: number;
 };
+
+/** Share of the kills that strike right after an effect, before its result; the others come at random moments. */
+const AIMED = 0.3;
 
 /** Longest life of a worker after its start. */
 const LIFE_MS = 260;
@@ -25,21 +24,21 @@ const LOOK_MS = 8;
 
 /** The client is still open: its logs and ledger are for the judge, who closes it. */
 export async function killLoop(options: KillOptions): Promise<Client> {
-  const { kills, aimed = 0.3 } = options;
-  const chance = random(options.seed);
-  await warmUp(workerOptions(options, 0));
-  const client = await Client.open(clientOptions(options));
+  const { folder, durability, kills, seed } = options;
+  const chance = random(seed);
+  await warmUp();
+  const client = await Client.open({ folder, durability, seed });
   const done = new AbortController();
   const busy = keepBusy(client, done.signal);
   try {
-    let aims = chance.chance(aimed);
+    let aims = chance.chance(AIMED);
     let standby = worker(options, client, 0, aims);
     for (let kill = 1; kill <= kills; kill++) {
       const current = standby;
       const life = aims ? untilEffect : lifeOf;
       await current.until("loaded");
       current.go();
-      aims = kill < kills && chance.chance(aimed);
+      aims = kill < kills && chance.chance(AIMED);
       standby = worker(options, client, kill, aims);
       await Promise.race([life(current, client, chance), busy.failed]);
       await current.kill();
@@ -57,12 +56,8 @@ export async function killLoop(options: KillOptions): Promise<Client> {
   }
 }
 
-function clientOptions({ folder, durability, seed, tools }: KillOptions): ClientOptions {
-  return { folder, durability, seed, ...(tools !== undefined && { tools }) };
-}
-
-function workerOptions({ folder, durability, seed, lies = false }: KillOptions, life: number): WorkerOptions {
-  return { folder, durability, seed: seed + life, paceMs: lies ? 20 : 6, lies };
+function workerOptions({ folder, durability, seed }: KillOptions, life: number): WorkerOptions {
+  return { folder, durability, seed: seed + life, paceMs: 6 };
 }
 
 function worker(options: KillOptions, client: Client, life: number, aimed: boolean): WorkerProcess {

@@ -44,7 +44,7 @@ export function outside(folder: string, now: () => number): Outside {
         .filter((line) => line !== "")
         .map((line) => JSON.parse(line) as Line); // written above, each by one write
     },
-    serve: (key) => writeFileSync(join(served, key), "", { flag: "a" }),
+    serve: (key) => writeFileSync(join(served, encodeURIComponent(key)), "", { flag: "a" }),
   };
 }
 

@@ -3,15 +3,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { COMPILED } from "./worker-process.ts";
 
 export type Ended = { readonly signal: string | null; readonly output: string; readonly complaints: string };
 
-/** `options` is its only argument, as JSON. `cache` is a folder for compiled code, filled by those that end by themselves. */
-export async function runProgram(name: string, options: object, cache: string): Promise<Ended> {
+/** `options` is its only argument, as JSON. */
+export async function runProgram(name: string, options: object): Promise<Ended> {
   const program = join(import.meta.dirname, name);
   const child = spawn(process.execPath, ["--conditions=capstan-source", program, JSON.stringify(options)], {
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, NODE_COMPILE_CACHE: cache },
+    env: { ...process.env, NODE_COMPILE_CACHE: COMPILED },
     timeout: 30_000,
     killSignal: "SIGTERM", // a test tells it from SIGKILL
   });

@@ -21,8 +21,8 @@ export type SceneOptions = {
   readonly paceMs: number;
   /** Declares every effect `safe`, which switches the intent rule off: the control. */
   readonly lies?: boolean;
-  /** Called after an effect that no service would undo, before its result. */
-  readonly struck?: () => void;
+  /** Called after an effect that no service would undo, before its result; `id` is its name in the ledger. */
+  readonly struck?: (id: string) => void;
 };
 
 export const AGENT = "worker";
@@ -59,7 +59,7 @@ function effect(options: SceneOptions, name: Exclude<ToolName, "flow">, rerun: R
       const keyed = rerun === "keyed" ? { key: idempotencyKey } : {};
       outside.write({ what: rerun === "safe" ? "look" : "effect", id: callId, tool: name, ...keyed });
       if (rerun === "keyed") outside.serve(idempotencyKey);
-      if (rerun === "never") options.struck?.();
+      if (rerun === "never") options.struck?.(callId);
       await linger(options, signal);
       return `${name} done`;
     },
@@ -84,7 +84,7 @@ function flow(options: SceneOptions): Tool {
       await step("push", { rerun: options.lies === true ? "safe" : "never" }, async () => {
         await pause(options, signal);
         outside.write({ what: "effect", id: id("push"), tool: "flow" });
-        options.struck?.();
+        options.struck?.(id("push"));
         await linger(options, signal);
       });
       return "flow done";

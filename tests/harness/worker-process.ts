@@ -2,9 +2,13 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Command, Said, WorkerOptions } from "./worker.ts";
+
+/** In the home of this run of the tests, which all its programs share and which is removed at its end. */
+export const COMPILED: string = join(homedir(), "compiled");
 
 const running = new Set<ChildProcess>();
 
@@ -21,7 +25,7 @@ export class WorkerProcess {
     const program = join(import.meta.dirname, "worker.ts");
     this.#child = spawn(process.execPath, ["--conditions=capstan-source", program, JSON.stringify(options)], {
       stdio: ["pipe", "pipe", "pipe"],
-      env: { ...process.env, NODE_COMPILE_CACHE: join(options.folder, "compiled") },
+      env: { ...process.env, NODE_COMPILE_CACHE: COMPILED },
     });
     running.add(this.#child);
     this.#child.stdin?.on("error", () => undefined); // it was killed while it was told something
@@ -93,11 +97,16 @@ export class WorkerProcess {
   }
 }
 
-/** Fills the folder's compile cache, which only a process that ends by itself writes. Later starts take a third of the time. */
-export async function warmUp(options: WorkerOptions): Promise<void> {
-  const first = new WorkerProcess(options);
-  await first.until("loaded");
-  await first.end();
+let warm: Promise<void> | undefined;
+
+/** Fills the compile cache, which only a process that ends by itself writes. Later starts take a third of the time. */
+export function warmUp(): Promise<void> {
+  warm ??= (async () => {
+    const first = new WorkerProcess({ folder: homedir(), durability: "full", seed: 1, paceMs: 0 });
+    await first.until("loaded");
+    await first.end();
+  })();
+  return warm;
 }
 
 /** For the end of a test: nothing it started lives on. */

@@ -16,7 +16,7 @@ export type WorkerOptions = {
   readonly lies?: boolean;
   readonly work?: "all" | "none";
   readonly failAt?: FailPoint;
-  /** Dies right after its first effect that cannot be undone, before the result. */
+  /** Dies right after an effect that cannot be undone and is new in the ledger, before the result. */
   readonly diesAfterEffect?: boolean;
 };
 /** What the parent writes, one JSON line each. */
@@ -55,7 +55,8 @@ async function open(): Promise<Runtime> {
   const ids = systemIds(() => systemClock.now());
   const engine = storeEngine(failingStore(telling(store), options.failAt), { clock: systemClock, ids });
   const world = outside(folder, () => systemClock.now());
-  const struck = options.diesAfterEffect === true ? { struck: die } : {};
+  const isNew = (id: string): boolean => world.lines().filter((line) => line.id === id).length === 1;
+  const struck = options.diesAfterEffect === true ? { struck: (id: string) => (isNew(id) ? die() : undefined) } : {};
   const agents = [scene({ outside: world, random: random(seed), paceMs, lies, ...struck })];
   return openRuntime({ agents, engine, work: options.work ?? "all" });
 }

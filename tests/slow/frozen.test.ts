@@ -15,7 +15,7 @@ describe("a worker that was frozen", () => {
     it(`EDGE-04 DUR-08 G3 G6 ${at} is taken over when its beat stands still, and writes nothing when it wakes up`, async () => {
       const folder = temporaryFolder();
       const options: WorkerOptions = { folder, durability: "full", seed: 1, paceMs: 0 };
-      await warmUp(options);
+      await warmUp();
       const client = await Client.open({ folder, durability: "full", seed: 3, careful: true });
       const model = at === "while the model answers";
       const first = await started({ ...options, paceMs: model ? 300 : 1_200 });
@@ -40,8 +40,8 @@ describe("a worker that was frozen", () => {
       await client.untilRest();
       const before = (await client.logs())[0]?.facts ?? [];
       const tookMs = (before.find(({ type }) => type === "run.resumed")?.at ?? Infinity) - frozenAt;
+      const thawedAt = systemClock.now(); // before: it goes on at once
       first.thaw();
-      const thawedAt = systemClock.now();
       const refused = await first.until("refused");
       await client.send(KEY, { plan: "i2", turns: [["never"]] });
       await client.untilRest();

@@ -15,9 +15,9 @@ export type RuntimeOptions = Omit<CoreRuntimeOptions, "engine"> & {
 /** Opens a runtime. Providers, engines and tools are loaded when they are first needed. */
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { dataFolder, engine: given, workspaces, secrets = [], host, ...rest } = options;
-  // the provider loads while the store opens
-  if (options.agents.some(({ model }) => typeof model === "string"))
-    void import("@capstan/models").catch(() => undefined);
+  // providers load while the store opens; what is wrong with one is said when it is resolved for its agent
+  if (host?.resolveModel === undefined)
+    for (const { model } of options.agents) if (typeof model === "string") resolveModel(model).catch(() => undefined);
   const engine = given ?? (await openLocalEngine(dataFolder));
   try {
     return await openCoreRuntime({

@@ -8,6 +8,7 @@ import type { Model, ModelSettings } from "./model.ts";
 import type { PermissionMode } from "./permission.ts";
 import type { Plugin } from "./plugin.ts";
 import { type Schema, toJsonSchema } from "./schema.ts";
+import { agentTool } from "./agent-tool.ts";
 import type { Tool } from "./tool.ts";
 
 export type PermissionRules = {
@@ -32,7 +33,8 @@ export type AgentDefinition<Output = string> = {
   readonly model: Model | string;
   /** Text, or a function of the session that runs once a session; what it returned is stored. */
   readonly instructions: Instructions;
-  readonly tools?: readonly Tool[];
+  /** Tools, and agents that this one may give tasks to: each is a tool of its name. */
+  readonly tools?: readonly (Tool | Agent<unknown>)[];
   readonly plugins?: readonly Plugin[];
   readonly permission?: Permission;
   /** Bounds of a run; `turns` defaults to 50. */
@@ -48,6 +50,8 @@ export type Agent<Output = string> = {
   readonly model: Model | string;
   readonly instructions: Instructions;
   readonly tools: readonly Tool[];
+  /** Agents that stood among its tools. */
+  readonly agents: readonly Agent<unknown>[];
   readonly plugins: readonly Plugin[];
   readonly permission: Permission;
   readonly limits: Limits;
@@ -69,7 +73,10 @@ export function agent<Output = string>(definition: AgentDefinition<Output>): Age
     throw invalid('it needs a model, such as "anthropic/claude-sonnet-5"');
   if (typeof instructions !== "string" && typeof instructions !== "function") throw invalid("it needs instructions");
   const plugins = Object.freeze([...(definition.plugins ?? [])]);
-  const tools = Object.freeze([...(definition.tools ?? []), ...plugins.flatMap((plugin) => plugin.tools ?? [])]);
+  const given = definition.tools ?? [];
+  const agents = Object.freeze(given.filter((item): item is Agent<unknown> => "instructions" in item));
+  const own = given.map((item): Tool => ("instructions" in item ? agentTool(item) : item));
+  const tools = Object.freeze([...own, ...plugins.flatMap((plugin) => plugin.tools ?? [])]);
   const twice = repeated(tools.map((tool) => tool.name)) ?? repeated(plugins.map((plugin) => plugin.name));
   if (twice !== undefined) throw invalid(`two of its tools or plugins are named ${twice}`);
   const limits = toLimits(definition.limits ?? {});
@@ -80,6 +87,7 @@ export function agent<Output = string>(definition: AgentDefinition<Output>): Age
     model,
     instructions,
     tools,
+    agents,
     plugins,
     permission: frozenCopy(definition.permission ?? {}),
     limits,

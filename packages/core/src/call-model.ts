@@ -1,8 +1,9 @@
 /** One turn's model call: build the request, stream it, retry what may be retried, and append what came of it. */
 
-import type { LiveBody, NewFact, Problem, TurnReason } from "./event.ts";
+import { reserve } from "./budget.ts";
+import type { Limits, LiveBody, NewFact, Problem, TurnReason } from "./event.ts";
 import { buildRequest } from "./build-request.ts";
-import { INTERRUPT_MARKER } from "./finish-run.ts";
+import { finishRun, INTERRUPT_MARKER } from "./finish-run.ts";
 import type { Hold } from "./hold.ts";
 import { withModelHooks } from "./hooks.ts";
 import type { Json } from "./json.ts";
@@ -22,14 +23,16 @@ export async function callModel(hold: Hold, { turn, attempt }: Turn): Promise<vo
   const { clock } = hold.definitions;
   const model = await hold.definitions.model(hold.agent, hold.state.run?.overrides?.model ?? hold.state.model);
   const built = await buildRequest(hold, turn, model);
+  const paid = await reserve(hold, model, built.request);
+  if (paid === undefined) return finishRun(hold, "budget");
   if (attempt > 1)
     hold.live([
       reset({ turn, attempt }, { code: "model-cut", message: "the process that asked was lost", retryable: true }, 0),
     ]);
   let spentMs = 0;
   for (let tries = attempt; ; tries++) {
-    await startTurn(hold, { turn, attempt: tries }, model, built.prefixHash);
-    const result = await attemptTurn(hold, { turn, attempt: tries }, model, built.request);
+    await startTurn(hold, { turn, attempt: tries }, model, { prefixHash: built.prefixHash, reserved: paid.reserved });
+    const result = await attemptTurn(hold, { turn, attempt: tries }, model, paid.request);
     if (result.problem === undefined || hold.halted.aborted) return finishTurn(hold, turn, model, result);
     const delayMs = retryDelay(tries, result.problem, result.retryAfterMs, spentMs);
     if (delayMs === undefined) return finishTurn(hold, turn, model, result);
@@ -49,7 +52,12 @@ function reset({ turn, attempt }: Turn, error: Problem, delayMs: number): LiveBo
 }
 
 /** The intent of the call. Synced when effects of the last turn are not yet on disk: the model must not build on what could be lost. */
-async function startTurn(hold: Hold, { turn, attempt }: Turn, model: Model, prefixHash: string): Promise<void> {
+async function startTurn(
+  hold: Hold,
+  { turn, attempt }: Turn,
+  model: Model,
+  { prefixHash, reserved }: { readonly prefixHash: string; readonly reserved: Limits | undefined },
+): Promise<void> {
   const { run } = hold.state;
   const runId = run?.id ?? "";
   const fact: NewFact = {
@@ -60,8 +68,9 @@ async function startTurn(hold: Hold, { turn, attempt }: Turn, model: Model, pref
     attempt,
     model: model.id,
     prefixHash,
+    ...(reserved !== undefined && { reserved }),
   };
-  await hold.append([fact], { sync: run?.unsyncedEffects === true, wait: true });
+  await hold.append([fact], { sync: run?.unsyncedEffects === true || reserved !== undefined, wait: true });
 }
 
 /** One try. What went wrong is in the result; only a lost hold throws. */

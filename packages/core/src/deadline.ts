@@ -1,6 +1,6 @@
 /** The deadline of a run counts time outside suspension: its timer is set when the run goes on, and dropped when it waits. */
 
-import type { RunState } from "./state.ts";
+import type { RunState } from "./session-state.ts";
 
 type Timer = { readonly name: string; readonly at: number };
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type Action, decide, type HaltReason } from "./decide.ts";
 import type { Limits, StopReason, TurnReason } from "./event.ts";
 import type { OpenRequest, RequestBody } from "./request.ts";
-import type { CallState, QueuedInput, RunState, SessionState } from "./state.ts";
+import type { CallState, QueuedInput, RunState, SessionState } from "./session-state.ts";
 
 const ACTOR = { id: "ada", door: "test" };
 
@@ -22,6 +22,8 @@ function session(change: Partial<SessionState> = {}): SessionState {
     head: 1,
     queue: [],
     requests: {},
+    tasks: {},
+    contextTokens: 0,
     usage: { inputTokens: 0, outputTokens: 0 },
     compactedThrough: 0,
     ...change,
@@ -35,6 +37,7 @@ function run(change: Partial<RunState> = {}): RunState {
     actor: ACTOR,
     limits: {},
     startedAt: 0,
+    startedSeq: 1,
     suspendedMs: 0,
     turns: 0,
     calls: [],
@@ -43,6 +46,10 @@ function run(change: Partial<RunState> = {}): RunState {
     unsyncedEffects: false,
     settled: false,
     usage: { inputTokens: 0, outputTokens: 0 },
+    childUsage: { inputTokens: 0, outputTokens: 0 },
+    childCalls: 0,
+    lost: {},
+    spawned: 0,
     steps: {},
     stepFailures: {},
     stepIntents: {},

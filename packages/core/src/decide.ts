@@ -1,8 +1,8 @@
 /** What a session does next: a pure function of its state, the whole control flow of an agent. */
 
 import type { StopReason, TurnReason } from "./event.ts";
-import { tokensOf } from "./message.ts";
-import type { QueuedInput, RunState, SessionState } from "./state.ts";
+import { isSpent } from "./budget.ts";
+import type { QueuedInput, RunState, SessionState } from "./session-state.ts";
 
 export type Action =
   | { readonly type: "idle" }
@@ -46,31 +46,28 @@ function continueCalls(state: SessionState, run: RunState): Action {
 /** Between two turns: a steer is heard here, and limits end the run here. */
 function atBoundary(state: SessionState, run: RunState): Action {
   const { turn } = run;
-  if (turn !== undefined && turn.reason === undefined) return callModel(run);
+  if (turn !== undefined && turn.reason === undefined) return callModel(state, run);
   if (turn?.reason !== undefined) {
     const failed = FAILURES[turn.reason];
     if (failed !== undefined) return { type: "finish", reason: failed };
   }
   const steer = state.queue.find((input) => input.ifBusy === "steer");
   if (steer !== undefined) return { type: "take-input", input: steer };
-  if (run.unanswered || turn?.reason === "tool-calls" || turn?.reason === "paused") return callModel(run);
+  if (run.unanswered || turn?.reason === "tool-calls" || turn?.reason === "paused") return callModel(state, run);
   return { type: "finish", reason: "end-turn" };
 }
 
-function callModel(run: RunState): Action {
+function callModel(state: SessionState, run: RunState): Action {
   const open = run.turn !== undefined && run.turn.reason === undefined ? run.turn : undefined;
-  const exceeded = open === undefined ? limitReached(run) : undefined;
+  const exceeded = open === undefined ? limitReached(state, run) : undefined;
   if (exceeded !== undefined) return { type: "finish", reason: exceeded };
   return { type: "call-model", turn: open?.number ?? run.turns + 1, attempt: (open?.attempt ?? 0) + 1 };
 }
 
-function limitReached(run: RunState): StopReason | undefined {
-  const { limits, usage } = run;
+function limitReached(state: SessionState, run: RunState): StopReason | undefined {
+  const { limits } = run;
   if (limits.turns !== undefined && run.turns >= limits.turns) return "max-turns";
-  if (limits.tokens !== undefined && tokensOf(usage) >= limits.tokens) return "budget";
-  if (limits.calls !== undefined && run.callsMade >= limits.calls) return "budget";
-  if (limits.microUsd !== undefined && (usage.costMicroUsd ?? 0) >= limits.microUsd) return "budget";
-  return undefined;
+  return isSpent(state) ? "budget" : undefined;
 }
 
 /** How a turn ends its run whatever else waits; `undefined` where the run can go on. */

@@ -2,6 +2,7 @@
 
 import type { Agent, Permission } from "./agent.ts";
 import type { Clock } from "./clock.ts";
+import type { Engine } from "./engine.ts";
 import type { WorkspaceRef } from "./event.ts";
 import type { Model } from "./model.ts";
 import type { Plugin } from "./plugin.ts";
@@ -12,8 +13,11 @@ import type { Workspace } from "./workspace.ts";
 export interface Definitions {
   readonly clock: Clock;
   readonly redactor: Redactor;
+  /** Where sub-agents are started, and heard of. */
+  readonly engine: Engine;
   /** Throws `agent-unknown`: the session then stays parked. */
   agent(name: string): Agent<unknown>;
+  find(name: string): Agent<unknown> | undefined;
   /** The model of an agent, or the named one. Throws `model-unknown`. */
   model(agent: Agent<unknown>, name?: string): Promise<Model>;
   /** Throws `workspace-missing`. */

@@ -10,6 +10,8 @@ export interface Engine {
   readonly id: string;
   /** Resolves when durable. Same key and body: same answer; other body: `idempotency-conflict`. */
   submit(op: Op, options: { readonly idempotencyKey: string; readonly actor: Actor }): Promise<Accepted>;
+  /** Tells a session that the run of a sub-agent has ended. Resolves when durable; a run is told once. */
+  childFinished(sessionId: string, childSessionId: string, runId: string): Promise<void>;
   events(sessionId: string, options?: EventsOptions): AsyncIterable<Envelope>;
   /** Stored facts, oldest first. */
   read(sessionId: string, options?: LogSlice): AsyncIterable<Fact>;
@@ -33,5 +35,7 @@ export type EventsOptions = {
   /** Watching does not keep the process alive. */
   readonly background?: boolean;
 };
+/** `children`: also the events of sub-agents, each envelope with the session it is of. */
+export type FollowOptions = EventsOptions & { readonly children?: boolean };
 export type Drive = (journal: Journal) => Promise<"finished" | "parked">;
 export type WorkOptions = { readonly which: "own" | "all"; readonly signal: AbortSignal };

@@ -45,6 +45,7 @@ export const ERROR_CODES = [
   "path-special",
   "permission-denied",
   "plugin-invalid",
+  "price-unknown",
   "process-failed",
   "request-closed",
   "request-invalid",

@@ -84,6 +84,28 @@ export type PlanEntry = {
   readonly status: "pending" | "in-progress" | "completed" | "cancelled";
 };
 
+/** Of the session of a sub-agent. What its ancestors forbid was written down when it was spawned. */
+export type Parent = {
+  readonly sessionId: string;
+  readonly runId: string;
+  readonly callId: string;
+  /** 1 for the child of a session without a parent. */
+  readonly depth: number;
+  /** Agents of the ancestors, the outermost first: their `tool` hooks stand around its calls too. */
+  readonly agents: readonly string[];
+  /** Rules and modes of the ancestors: a call needs the consent of each. */
+  readonly policies: readonly PolicyText[];
+};
+export type PolicyText = {
+  readonly mode: string;
+  readonly tiers: readonly {
+    readonly tier: string;
+    readonly allow: readonly string[];
+    readonly ask: readonly string[];
+    readonly deny: readonly string[];
+  }[];
+};
+
 export type FactBody =
   | {
       readonly type: "session.created";
@@ -95,7 +117,7 @@ export type FactBody =
       readonly metadata?: Metadata;
       readonly workspace?: WorkspaceRef;
       readonly mode: string;
-      readonly parent?: { readonly sessionId: string; readonly runId: string; readonly callId: string };
+      readonly parent?: Parent;
       readonly forkedFrom?: { readonly sessionId: string; readonly seq: number };
       readonly actor: Actor;
     }
@@ -135,6 +157,10 @@ export type FactBody =
       readonly turns: number;
       readonly output?: Json;
       readonly error?: Problem;
+      /** `usage` and that of all sub-agents, when there were some. */
+      readonly treeUsage?: Usage;
+      /** Tool calls of the run and of all sub-agents. */
+      readonly calls?: number;
     }
   /** Rendered system text and tool list, stored as a blob; requests use the stored bytes. */
   | {
@@ -227,7 +253,11 @@ export type FactBody =
       readonly taskId: string;
       readonly status: "completed" | "failed" | "stopped" | "lost";
       readonly summary: string;
+      /** The child's structured answer. */
+      readonly output?: Json;
+      /** Of the child and everything below it. */
       readonly usage?: Usage;
+      readonly calls?: number;
     }
   | { readonly type: "plan.updated"; readonly entries: readonly PlanEntry[] }
   | {

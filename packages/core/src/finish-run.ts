@@ -7,9 +7,11 @@ import type { Hold } from "./hold.ts";
 import { runStopHooks } from "./hooks.ts";
 import { expiryAnswer } from "./mail.ts";
 import type { Json } from "./json.ts";
-import { errorOutput, type Message } from "./message.ts";
+import { LIMITS } from "./limits.ts";
+import { addUsage, errorOutput, type Message, type Usage } from "./message.ts";
 import { outputEnd } from "./output.ts";
-import type { CallState, RunState } from "./state.ts";
+import type { CallState, RunState } from "./session-state.ts";
+import { noticeTimer, notifyParent, stopTasks } from "./tasks.ts";
 
 /** What the model reads where a person stopped it. */
 export const INTERRUPT_MARKER = "<system>User interrupted this message</system>";
@@ -58,6 +60,9 @@ export async function finishRun(
   const { run } = state;
   if (run === undefined) return;
   const runId = run.id;
+  const stopped = await stopTasks(hold);
+  const treeUsage = addUsage(run.usage, stopped.reduce(withUsage, run.childUsage));
+  const children = run.spawned > 0 ? { treeUsage, calls: run.callsMade + run.childCalls } : { calls: run.callsMade };
   const open = Object.values(state.requests);
   const closed = open.map(({ requestId, body }) =>
     resolution(requestId, expiryAnswer(body), { id: "interrupt" }, runId),
@@ -72,14 +77,23 @@ export async function finishRun(
     turns: run.turns,
     ...(output !== undefined && { output }),
     ...(error !== undefined && { error }),
+    ...children,
   };
   const timers = [
     ...closed.map(({ timer }) => timer),
     ...(run.limits.wallMs === undefined ? [] : [{ name: `deadline/${runId}`, at: undefined }]),
+    ...(state.parent === undefined
+      ? []
+      : [{ name: noticeTimer(runId), at: hold.definitions.clock.now() + LIMITS.tellParentAgainMs }]),
   ];
   const back = wasTaken(hold, run) ? [] : [withdrawn(run.inputId, run.actor, runId)]; // no other run will take it
-  const facts = [...closed.map(({ fact }) => fact), ...calls, ...last, finished, ...back];
+  const facts = [...closed.map(({ fact }) => fact), ...stopped, ...calls, ...last, finished, ...back];
   await hold.append(facts, { sync: true, consumes: halt?.positions ?? [], timers });
+  if (state.parent !== undefined) await notifyParent(hold, runId);
+}
+
+function withUsage(sum: Usage, fact: NewFact): Usage {
+  return fact.type === "task.finished" && fact.usage !== undefined ? addUsage(sum, fact.usage) : sum;
 }
 
 /** Whether the input that started the run became a message. */

@@ -11,7 +11,9 @@ import { toolContext } from "./perform-tool.ts";
 import type { Answer, QuestionItem } from "./request.ts";
 import { ask } from "./requests.ts";
 import { performStep, uniqueNames } from "./steps.ts";
-import type { FlowAnswer, FlowContext, StepPerform, Tool, ToolResult } from "./tool.ts";
+import { toJsonSchema } from "./schema.ts";
+import { startTask } from "./tasks.ts";
+import type { FlowAnswer, FlowContext, Spawned, SpawnOptions, StepPerform, Tool, ToolResult } from "./tool.ts";
 
 /** Performs the flow. It rejects when the run is halted; in a hold that parked it never settles. */
 export async function runFlow(
@@ -23,7 +25,7 @@ export async function runFlow(
 ): Promise<ToolResult> {
   const { body } = tool;
   if (body.type !== "flow") throw new Error(`${tool.name} is not a flow`);
-  const base = await toolContext(hold, part, { attempt: 1, idempotencyKey: "", checked }, signal);
+  const base = await toolContext(hold, part, { attempt: 1, idempotencyKey: "", checked }, { signal });
   const flow = new Flow(hold, tool, part, signal);
   const context: FlowContext = Object.defineProperties(
     {
@@ -31,9 +33,11 @@ export async function runFlow(
       ask: (name: string, request: { readonly title: string; readonly detail?: string }) => flow.ask(name, request),
       question: (name: string, questions: readonly QuestionItem[]) => flow.question(name, questions),
       sleep: (name: string, ms: number) => flow.sleep(name, ms),
+      spawn: (name: string, agent: string, input: string, options?: SpawnOptions) =>
+        flow.spawn(name, agent, input, options),
     },
     Object.getOwnPropertyDescriptors(base), // keeps `workspace` a getter
-  ) as FlowContext; // the four methods and the base make it whole
+  ) as FlowContext; // these methods and the base make it whole
   const result = await body.flow(structuredClone(checked), context);
   flow.finish(tool.name);
   return result;
@@ -124,6 +128,23 @@ class Flow {
     if (awake() === true) return;
     await this.#hold.append([], { timers: [{ name: `sleep/${key}`, at: Number(until) }] });
     await waitFor(this.#hold, this.#callId, `sleep/${key}`, awake);
+  }
+
+  async spawn(name: string, agent: string, input: string, options: SpawnOptions = {}): Promise<Spawned> {
+    const taskId = this.#take(name);
+    const { output, background = false } = options;
+    const ended = (): Spawned | undefined => {
+      const value = this.#hold.state.run?.steps[taskId] as Omit<Spawned, "taskId"> | undefined; // written by the end of a task
+      return value === undefined ? undefined : { taskId, ...value };
+    };
+    const done = ended();
+    if (done !== undefined) return done;
+    const among = await this.#hold.sharing(this.#callId);
+    const task = { taskId, callId: this.#callId, agent, input, background };
+    const schema = output === undefined ? {} : { outputSchema: toJsonSchema(output, `The output of ${name}`) };
+    await startTask(this.#hold, { ...task, ...schema }, { among });
+    if (background) return { taskId, status: "running", text: "" };
+    return waitFor(this.#hold, this.#callId, `task/${taskId}`, ended);
   }
 
   /** Finished steps that the code did not ask for mean that it changed since: going on would repeat or lose effects. */

@@ -4,7 +4,8 @@ import type { Fact, FactOf, NewFact } from "./event.ts";
 import { expiryAnswer } from "./mail.ts";
 import { errorOutput } from "./message.ts";
 import type { Actor } from "./request.ts";
-import { initialState, reduce, type SessionState } from "./state.ts";
+import type { SessionState } from "./session-state.ts";
+import { initialState, reduce } from "./state.ts";
 
 type ForkOptions = { readonly into: string; readonly actor: Actor; readonly now: number };
 

@@ -5,14 +5,15 @@ import type { HaltReason } from "./decide.ts";
 import { conversation, CONVERSATION_FACTS, type Conversation } from "./conversation.ts";
 import type { Definitions } from "./definitions.ts";
 import { messageOf } from "./errors.ts";
-import type { Fact, LiveBody, NewFact, Problem } from "./event.ts";
+import type { Fact, LiveBody, NewFact, Parent, Problem } from "./event.ts";
 import type { AppendOptions, Journal } from "./journal.ts";
 import type { Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import type { Plugin } from "./plugin.ts";
 import type { Tool } from "./tool.ts";
-import { type Stop, stop } from "./stop.ts";
-import { initialState, reduce, type SessionState, STATE_VERSION } from "./state.ts";
+import { Stop } from "./stop.ts";
+import type { SessionState } from "./session-state.ts";
+import { initialState, reduce, STATE_VERSION } from "./state.ts";
 
 /** A reason to end the run, with the mailbox entries that the end answers. */
 type Halt = { readonly reason: HaltReason; readonly positions: readonly number[]; readonly problem?: Problem };
@@ -20,7 +21,9 @@ type Halt = { readonly reason: HaltReason; readonly positions: readonly number[]
 /** Folds the log of the session: its snapshot when there is one, and the facts after it. */
 export async function openHold(journal: Journal, definitions: Definitions): Promise<Hold> {
   const folded = await foldLog(journal, definitions);
-  return new Hold(journal, definitions, folded);
+  const hold = new Hold(journal, definitions, folded);
+  for (const [plugin, error] of folded.failed) hold.foldFailed(plugin, error);
+  return hold;
 }
 
 type Folds = Map<string, unknown>;
@@ -29,6 +32,8 @@ type Folded = {
   readonly agent: Agent<unknown>;
   readonly plugins: readonly Plugin[];
   readonly folds: Folds;
+  /** Plugins whose fold threw, and what. */
+  readonly failed: ReadonlyMap<Plugin, unknown>;
   readonly snapshotSeq: number;
 };
 type SnapshotData = { readonly state: SessionState; readonly folds: { readonly [plugin: string]: unknown } };
@@ -55,9 +60,10 @@ export class Hold {
   /** Requests handed to `onRequest` in this hold. */
   readonly asked: Set<string> = new Set();
   #halting = new AbortController();
-  readonly #stops = new Map<Stop, boolean>();
+  readonly #stops = new Set<Stop>();
   #folds: Folds;
   #snapshotSeq: number;
+  #spawning = 0;
   #conversation: Conversation | undefined;
   #waiters: { readonly resolve: () => void; readonly reject: (error: unknown) => void }[] = [];
   #failure: { readonly error: unknown } | undefined;
@@ -115,26 +121,35 @@ export class Hold {
   async refresh(): Promise<void> {
     const agent = this.definitions.agent(this.agent.name);
     if (agent === this.agent) return;
-    this.agent = agent;
-    this.plugins = [...this.definitions.plugins, ...agent.plugins];
-    this.tools = toolsOf(this.definitions, agent);
-    const fresh = this.plugins.filter((plugin) => plugin.fold !== undefined && !this.#folds.has(plugin.name));
-    if (fresh.length === 0) return;
+    const plugins = pluginsOf(this.definitions, agent, this.state.parent);
+    const known = new Set(this.plugins.flatMap(({ name, fold }) => (fold === undefined ? [] : [name])));
+    const fresh = plugins.filter(({ name, fold }) => fold !== undefined && !known.has(name));
     for (const plugin of fresh) this.#folds.set(plugin.name, plugin.fold?.start);
-    for await (const fact of this.journal.read()) for (const plugin of fresh) this.#fold(plugin, fact);
+    // what is appended meanwhile is read too: each fact is folded once, in its order
+    for (let through = 0; fresh.length > 0 && through < this.state.head;) {
+      for await (const fact of this.journal.read({ after: through })) {
+        for (const plugin of fresh) this.#fold(plugin, fact);
+        through = fact.seq;
+      }
+    }
+    this.agent = agent;
+    this.plugins = plugins;
+    this.tools = toolsOf(this.definitions, agent);
   }
 
   /** A signal for one piece of work: aborts when the hold is lost and, with `halts`, when the run is halted. */
   stop({ halts }: { readonly halts: boolean }): Stop {
-    const made: Stop = stop(() => void this.#stops.delete(made));
-    this.#stops.set(made, halts);
+    const made = new Stop(halts, this.#ended);
+    this.#stops.add(made);
     if (this.journal.signal.aborted) made.abort(this.journal.signal.reason);
     else if (halts && this.halted.aborted) made.abort(this.halted.reason);
     return made;
   }
 
+  readonly #ended = (work: Stop): void => void this.#stops.delete(work);
+
   #stopAll(reason: unknown, onlyHalting: boolean): void {
-    for (const [work, halts] of this.#stops) if (halts || !onlyHalting) work.abort(reason);
+    for (const work of this.#stops) if (work.halts || !onlyHalting) work.abort(reason);
   }
 
   /** Forgets a halt whose run is over. */
@@ -161,6 +176,23 @@ export class Hold {
   /** Nothing in this process moves the call before an answer or a timer comes. */
   isBlocked(callId: string): boolean {
     return (this.waiting.get(callId)?.size ?? 0) > 0 && (this.stepping.get(callId) ?? 0) === 0;
+  }
+
+  /** How many sub-agents share what is left: those asked for in one breath, and the calls of this turn that may ask yet. */
+  async sharing(callId: string): Promise<number> {
+    this.#spawning += 1;
+    await Promise.resolve(); // those of one `Promise.all` are counted by then
+    const tasks = Object.values(this.state.tasks);
+    const others = (this.state.run?.calls ?? []).filter(
+      ({ part, status }) =>
+        status !== "finished" &&
+        part.callId !== callId &&
+        this.tools.get(part.name)?.body.type === "flow" &&
+        !tasks.some((task) => task.callId === part.callId),
+    );
+    const among = this.#spawning + others.length;
+    this.#spawning -= 1;
+    return among;
   }
 
   /** Work beside the loop: its failure ends the drive. */
@@ -221,8 +253,12 @@ export class Hold {
     try {
       foldOwn(this.#folds, plugin, fact);
     } catch (error) {
-      this.notice("warning", "hook-failed", `fold of plugin ${plugin.name} failed: ${messageOf(error)}`);
+      this.foldFailed(plugin, error);
     }
+  }
+
+  foldFailed({ name }: Plugin, error: unknown): void {
+    this.notice("warning", "hook-failed", `fold of plugin ${name} failed: ${messageOf(error)}`);
   }
 
   #apply(fact: Fact): void {
@@ -235,6 +271,23 @@ export class Hold {
   }
 }
 
+/** The `tool` hooks of the ancestors stand around a sub-agent's calls too: what a parent forbids, its children do not do. */
+function pluginsOf(definitions: Definitions, agent: Agent<unknown>, parent: Parent | undefined): readonly Plugin[] {
+  const inherited = (parent?.agents ?? []).flatMap((name) =>
+    definitions.agent(name).plugins.flatMap((plugin): Plugin[] => {
+      const { tool, fold, onFailure } = plugin;
+      if (tool === undefined) return [];
+      return [
+        { name: plugin.name, tool, ...(fold !== undefined && { fold }), ...(onFailure !== undefined && { onFailure }) },
+      ];
+    }),
+  );
+  const all = [...definitions.plugins, ...inherited, ...agent.plugins];
+  if (inherited.length === 0) return all;
+  const own = new Map([...inherited, ...definitions.plugins, ...agent.plugins].map((plugin) => [plugin.name, plugin]));
+  return [...new Set(all.map(({ name }) => name))].flatMap((name) => own.get(name) ?? []); // its own of the same name is whole
+}
+
 function toolsOf(definitions: Definitions, agent: Agent<unknown>): ReadonlyMap<string, Tool> {
   const shared = definitions.plugins.flatMap((plugin) => plugin.tools ?? []);
   return new Map([...shared, ...agent.tools].map((tool) => [tool.name, tool]));
@@ -245,25 +298,34 @@ async function foldLog(journal: Journal, definitions: Definitions): Promise<Fold
   const snapshot = stored?.version === STATE_VERSION ? (stored.data as unknown as SnapshotData) : undefined; // written by snapshotIfDue
   let state = snapshot?.state;
   let agent = state === undefined ? undefined : definitions.agent(state.agent);
-  let plugins = agent === undefined ? [] : [...definitions.plugins, ...agent.plugins];
+  let plugins = agent === undefined ? [] : pluginsOf(definitions, agent, state?.parent);
   const folds: Folds = new Map(Object.entries(snapshot?.folds ?? {}));
+  const failed = new Map<Plugin, unknown>();
   const fresh = plugins.filter((plugin) => plugin.fold !== undefined && !folds.has(plugin.name));
   for (const plugin of fresh) folds.set(plugin.name, plugin.fold?.start);
   // a plugin that is new to this session folds the whole log once
-  const after = fresh.length > 0 ? 0 : (state?.head ?? 0);
+  // an unfinished run is read from its start: the journal must know its keys
+  const start = state?.run === undefined ? state?.head : state.run.startedSeq - 1;
+  const after = fresh.length > 0 ? 0 : (start ?? 0);
   for await (const fact of journal.read({ after })) {
     const known = state !== undefined && fact.seq <= state.head;
     if (state === undefined) {
       if (fact.type !== "session.created") throw new Error(`the first fact of ${journal.sessionId} is ${fact.type}`);
       state = initialState(fact);
       agent = definitions.agent(state.agent);
-      plugins = [...definitions.plugins, ...agent.plugins];
+      plugins = pluginsOf(definitions, agent, state.parent);
       for (const plugin of plugins) if (plugin.fold !== undefined) folds.set(plugin.name, plugin.fold.start);
     } else if (!known) state = reduce(state, fact);
-    for (const plugin of known ? fresh : plugins) foldOwn(folds, plugin, fact);
+    for (const plugin of known ? fresh : plugins) {
+      try {
+        foldOwn(folds, plugin, fact);
+      } catch (error) {
+        failed.set(plugin, error); // it keeps what it had: the session must open all the same
+      }
+    }
   }
   if (state === undefined || agent === undefined) throw new Error(`session ${journal.sessionId} has no facts`);
-  return { state, agent, plugins, folds, snapshotSeq: snapshot === undefined ? 0 : (stored?.seq ?? 0) };
+  return { state, agent, plugins, folds, failed, snapshotSeq: snapshot === undefined ? 0 : (stored?.seq ?? 0) };
 }
 
 function foldOwn(folds: Folds, plugin: Plugin, fact: Fact): void {

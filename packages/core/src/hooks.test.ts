@@ -295,6 +295,27 @@ describe("the tool hook", () => {
     expect(textOf(endOf(log)?.output.content ?? [])).toBe("saw door b a");
   });
 
+  it("TOOL-15 rewrites the error of a tool: the model reads the new one, and it is an error still", async () => {
+    const broken = tool({
+      name: "look",
+      description: "Fails.",
+      input: z.object({}),
+      execute: () => Promise.reject(new Error("ECONNREFUSED 10.0.0.1")),
+    });
+    const kind = hooked(async (call, context, next) => {
+      const output = await next(call);
+      return output.isError === true
+        ? context.answer("The door is out of reach; try later.", { isError: true })
+        : output;
+    });
+    const { log } = await play({ plugins: [kind], tools: [broken], turns: [calls] });
+    expect(endOf(log)).toMatchObject({
+      status: "error",
+      output: { isError: true, content: [{ text: "The door is out of reach; try later." }] },
+    });
+    expect(JSON.stringify(ofType(log, "message.added"))).not.toContain("ECONNREFUSED");
+  });
+
   it("HOOK-07 changes the input, which is checked and judged again", async () => {
     const ran: string[] = [];
     const move = (at: unknown): Plugin => hooked((call, _context, next) => next({ ...call, input: { at } as never }));

@@ -2,12 +2,13 @@
 
 import { CapstanError, messageOf } from "./errors.ts";
 import type { Hold } from "./hold.ts";
-import type { Json } from "./json.ts";
+import { type Json, toJson } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { errorOutput, type Message, type ToolOutput, textOutput } from "./message.ts";
 import type { ModelRequest } from "./model.ts";
 import type { HookContext, HookedCall, InputOutcome, ModelNext, Plugin, PrepareChange, ToolNext } from "./plugin.ts";
 import { performStep, uniqueNames } from "./steps.ts";
+import { plain } from "./tool-output.ts";
 
 /** Results that are refusals: told apart from errors by identity. */
 const refusals = new WeakSet<ToolOutput>();
@@ -98,10 +99,12 @@ export async function runToolHooks(hold: Hold, call: HookedCall, perform: ToolNe
         answer: (text: string, options?: { readonly isError?: boolean }): ToolOutput => textOutput(text, options),
         deny: refusal,
       };
-      return hook.call(current, context, async (changed) => {
+      const given = await hook.call(current, context, async (changed) => {
         signal.throwIfAborted(); // a call whose hook took too long was refused: it must not run after that
-        return (inner = await pause(run(position + 1, changed)));
+        const input = changed.input === current.input ? current.input : toJson("it passed on", changed.input);
+        return (inner = await pause(run(position + 1, { ...changed, input })));
       });
+      return given === inner || isRefusal(given) ? given : plain("it gave", given);
     });
     return attempt.catch((error: unknown) => {
       if (hold.halted.aborted && !hold.journal.signal.aborted && inner !== undefined) return inner; // what was done stays
@@ -176,7 +179,7 @@ function hookContext(hold: Hold, plugin: Plugin, scope: string, signal: AbortSig
       const name = `${prefix}/data/${records}`;
       if (hold.state.run?.steps[name] !== undefined) return; // recorded before a crash
       await hold.append([
-        { type: "data", key: name, runId, name: `plugin/${plugin.name}`, data },
+        { type: "data", key: name, runId, name: `plugin/${plugin.name}`, data: toJson("it recorded", data) },
         { type: "step.finished", key: `${name}/finished`, runId, name, value: null },
       ]);
     },

@@ -7,7 +7,7 @@ export { cachePlan, LOOK_BACK_BLOCKS } from "./cache-plan.ts";
 export { conversation, CONVERSATION_FACTS, type Conversation } from "./conversation.ts";
 export { decide, type Action, type HaltReason } from "./decide.ts";
 export type { Definitions } from "./definitions.ts";
-export type { Drive, Engine, EventsOptions, WorkOptions } from "./engine.ts";
+export type { Drive, Engine, EventsOptions, FollowOptions, WorkOptions } from "./engine.ts";
 export { CapstanError, ERROR_CODES, messageOf, toProblem, type ErrorCode, type ErrorOptions } from "./errors.ts";
 export { cursorOf, isLive } from "./event.ts";
 export type {
@@ -24,6 +24,8 @@ export type {
   Metadata,
   NewFact,
   Overrides,
+  Parent,
+  PolicyText,
   PlanEntry,
   Problem,
   Rerun,
@@ -56,11 +58,13 @@ export type {
   ToolResultPart,
   Usage,
 } from "./message.ts";
-export type { Model, ModelCapabilities, ModelEvent, ModelRequest, ModelSettings, ToolSpec } from "./model.ts";
+export type { Model, ModelCapabilities, ModelEvent, ModelRequest, ModelSettings, Price, ToolSpec } from "./model.ts";
 export type { Accepted, MailBody, MailboxEntry, Op, OpOf } from "./op.ts";
 export { callFacts, policyOf } from "./policy.ts";
-export { evaluate, parseRule, ruleFor } from "./permission.ts";
+export { evaluate, parseRule, rulesFor } from "./permission.ts";
 export type { CallFacts, PermissionMode, Policy, Rule, Verdict } from "./permission.ts";
+export { claudeRules, type ClaudePlaces, type ClaudeRules } from "./permission-claude.ts";
+export { explain, type Explanation, type NeedVerdict } from "./permission-explain.ts";
 export { plugin } from "./plugin.ts";
 export type {
   HookContext,
@@ -93,7 +97,7 @@ export type { OpenSession, Runtime } from "./runtime.ts";
 export type { RuntimeHost, RuntimeOptions } from "./runtime-options.ts";
 export type { Run, RunResult, SendOptions, SendOptionsOf, Session, SessionView } from "./session.ts";
 export { initialState, reduce, STATE_VERSION, statusOf } from "./state.ts";
-export type { CallState, QueuedInput, RunState, SessionState, TurnState } from "./state.ts";
+export type { CallState, QueuedInput, RunState, SessionState, TaskState, TurnState } from "./session-state.ts";
 export { storeEngine, type StoreEngineOptions } from "./store-engine.ts";
 export { namedBlobs } from "./store.ts";
 export { firstSummary } from "./summary.ts";
@@ -115,6 +119,8 @@ export type {
 export { builtIn, flowTool, tool } from "./tool.ts";
 export type {
   FlowAnswer,
+  Spawned,
+  SpawnOptions,
   FlowContext,
   FlowStep,
   FlowToolDefinition,
@@ -129,6 +135,7 @@ export type {
   ToolResult,
 } from "./tool.ts";
 export type {
+  ExecuteNeed,
   FileContent,
   FileInfo,
   ListOptions,

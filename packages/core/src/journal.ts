@@ -20,7 +20,7 @@ export interface Journal {
   read(options?: LogSlice): AsyncIterable<Fact>;
   snapshot(): Promise<Snapshot | undefined>;
   /**
-   * Numbers the facts at once and stores them in this order. A known key of this hold gives the fact that has it.
+   * Numbers the facts at once and stores them in this order. A key that the unfinished run has, also of an earlier hold, gives the fact that has it.
    * Throws when the hold is lost; a write that fails later ends the hold.
    */
   append(facts: readonly NewFact[], options?: AppendOptions): Appended;

@@ -40,6 +40,18 @@ export function copyJson<T extends Json>(value: T): T {
   return copy as Json as T;
 }
 
+/**
+ * What code gave as plain data, a copy: what is recorded is what it goes on with, now and after a restart. What JSON does
+ * not know becomes null or is left out; what it cannot write (a cycle, a BigInt) throws an `Error` that begins with `what`.
+ */
+export function toJson(what: string, value: unknown): Json {
+  try {
+    return value === undefined ? null : (JSON.parse(JSON.stringify(value) ?? "null") as Json); // its own output
+  } catch (cause) {
+    throw new Error(`${what} something that cannot be written as JSON`, { cause });
+  }
+}
+
 /** `Array.isArray` that keeps the element type of a readonly array. */
 export function isArray(value: Json): value is readonly Json[] {
   return Array.isArray(value);

@@ -15,6 +15,20 @@ export const LIMITS = {
   toolTimeoutMs: 600_000,
   /** Model attempts of one turn, the first included. */
   modelAttempts: 5,
+  /** Set aside for one answer when a budget is kept and nothing else is said; the least that is worth a call. */
+  reservedOutputTokens: 32_000,
+  leastOutputTokens: 256,
+  /** Set aside for what frames a message, and for an image or file in it. */
+  reservedMessageTokens: 16,
+  reservedFileTokens: 5_000,
+  /** Characters of a task's title. */
+  taskTitle: 120,
+  /** Sub-agents below sub-agents. */
+  spawnDepth: 5,
+  /** A parent that could not be told of the end of a sub-agent is told again after this. */
+  tellParentAgainMs: 250,
+  /** Sub-agents that one run may start. */
+  spawnsPerRun: 256,
   /** Waiting between the attempts of one turn, all together. */
   modelRetryBudgetMs: 120_000,
   /** First wait between attempts; doubles up to `modelRetryMaxMs`. */

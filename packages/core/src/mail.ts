@@ -7,7 +7,8 @@ import type { HaltReason } from "./decide.ts";
 import type { Hold } from "./hold.ts";
 import type { MailboxEntry, OpOf } from "./op.ts";
 import { type Actor, type Answer, fits, type RequestBody } from "./request.ts";
-import type { RunState, SessionState } from "./state.ts";
+import type { RunState, SessionState } from "./session-state.ts";
+import { childFacts, noticeTimer, notifyParent } from "./tasks.ts";
 
 type Reply = {
   readonly facts: readonly NewFact[];
@@ -39,6 +40,11 @@ export function readMail(hold: Hold): { readonly busy: () => boolean; readonly e
 }
 
 async function move(hold: Hold, entry: MailboxEntry): Promise<void> {
+  if (entry.type === "child-finished") return heard(hold, entry.position, await childFacts(hold, entry.childSessionId));
+  if (entry.type === "timer" && entry.name.startsWith(noticeTimer(""))) {
+    await notifyParent(hold, entry.name.slice(noticeTimer("").length));
+    return heard(hold, entry.position, []);
+  }
   const running = hold.state.run?.id;
   const reply = replyTo(hold.state, entry, hold.definitions.clock.now());
   if (reply.halt !== undefined) hold.requestHalt(reply.halt, { position: entry.position });
@@ -46,15 +52,21 @@ async function move(hold: Hold, entry: MailboxEntry): Promise<void> {
   if (reply.interrupts === true && hold.state.run?.id === running) hold.requestHalt("interrupted");
 }
 
+async function heard(hold: Hold, position: number, facts: readonly NewFact[]): Promise<void> {
+  await hold.append(facts, { sync: facts.length > 0, consumes: [position] });
+}
+
 /** What an entry means for the session as it is now. Pure. Late and foreign entries answer with nothing. */
-function replyTo(state: SessionState, entry: MailboxEntry, now: number): Reply {
+function replyTo(
+  state: SessionState,
+  entry: Exclude<MailboxEntry, { readonly type: "child-finished" }>,
+  now: number,
+): Reply {
   switch (entry.type) {
     case "op":
       return replyToOp(state, entry, now);
     case "timer":
       return replyToTimer(state, entry.name, now);
-    case "child-finished":
-      return { facts: [] }; // the wake-up is what it is for
     default:
       return entry satisfies never;
   }

@@ -7,7 +7,7 @@ describe("memoryStore", () => {
     const store = memoryStore();
     return { store, reopen: async () => store, other: async () => store, close: () => store.close() };
   });
-  for (const { name, run } of cases) it(name, run);
+  for (const { name, run } of cases) it(`EDGE-13 ${name}`, run);
 
   it("DUR-08 shows a killed owner as dead and tells watchers", async () => {
     const store = memoryStore();

@@ -95,7 +95,6 @@ type Session = {
   owner: string | undefined;
   epoch: number;
   readonly facts: Fact[];
-  readonly factKeys: Set<string>;
   readonly unread: Map<number, MailboxEntry>;
   readonly received: Map<string, { readonly digest: string; readonly accepted: Accepted }>;
   positions: number;
@@ -123,7 +122,6 @@ function create(data: Data, made: NewSession): { readonly sessionId: string; rea
     owner: undefined,
     epoch: 0,
     facts: [],
-    factKeys: new Set(),
     unread: new Map(),
     received: new Map(),
     positions: 0,
@@ -296,21 +294,17 @@ function find(data: Data, sessionId: string): Session {
 
 function checkFacts(session: Session, facts: readonly Fact[]): void {
   let seq = session.facts.length;
-  const keys = new Set<string>();
   for (const fact of facts) {
     seq += 1;
     if (fact.seq !== seq) {
       throw new CapstanError("lost-ownership", `Session ${session.id} goes on at fact ${seq}, not at ${fact.seq}`);
     }
-    if (session.factKeys.has(fact.key) || keys.has(fact.key)) throw conflict(session.id, `it has a fact ${fact.key}`);
-    keys.add(fact.key);
   }
 }
 
 function addFacts(data: Data, session: Session, facts: readonly Fact[]): void {
   for (const fact of facts) {
     session.facts.push(fact);
-    session.factKeys.add(fact.key);
     nameBlobs(data, session, fact);
   }
 }

@@ -12,8 +12,22 @@ export interface Model {
   /** `provider/name`, recorded with every turn. */
   readonly id: string;
   readonly capabilities: ModelCapabilities;
+  /** What tokens cost, when it is known: without it no limit of money can be kept. */
+  price?(): Price | undefined | Promise<Price | undefined>;
   stream(request: ModelRequest): AsyncIterable<readonly ModelEvent[]>;
 }
+
+/** US dollars per million tokens, which is micro-dollars per token. */
+export type Price = {
+  readonly input: number;
+  readonly output: number;
+  /** Tokens read from a prompt cache. Default: as `input`. */
+  readonly cacheRead?: number;
+  /** Tokens written to a prompt cache. Default: as `input`. */
+  readonly cacheWrite?: number;
+  /** Prices of a whole request whose prompt is longer than `overTokens`. */
+  readonly long?: Omit<Price, "long"> & { readonly overTokens: number };
+};
 
 export type ModelCapabilities = {
   readonly contextTokens?: number;

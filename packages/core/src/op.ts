@@ -1,6 +1,6 @@
 /** What a door may ask of a session, and what it is told when that is durable. */
 
-import type { IfBusy, Metadata, Overrides, WorkspaceRef } from "./event.ts";
+import type { IfBusy, Metadata, Overrides, Parent, WorkspaceRef } from "./event.ts";
 import type { Message, Part } from "./message.ts";
 import type { Actor, Answer } from "./request.ts";
 
@@ -15,6 +15,8 @@ export type Op =
       readonly metadata?: Metadata;
       readonly mode?: string;
       readonly messages?: readonly Message[];
+      /** Set by the loop only. */
+      readonly parent?: Parent;
     }
   | {
       readonly type: "send";

@@ -5,6 +5,7 @@ import { CapstanError, messageOf } from "./errors.ts";
 import type { Hold } from "./hold.ts";
 import { LIMITS } from "./limits.ts";
 import { errorOutput, type ToolCallPart } from "./message.ts";
+import type { Redactor } from "./redact.ts";
 import { endedOrIgnored, IGNORED, type Stop } from "./stop.ts";
 import type { Probe, Tool, ToolContext, ToolProgress, ToolResult } from "./tool.ts";
 import { toOutput } from "./tool-output.ts";
@@ -17,23 +18,30 @@ export async function performTool(hold: Hold, tool: Tool, part: ToolCallPart, gr
   const { body } = tool;
   if (body.type !== "execute") throw new Error(`${tool.name} has no body to perform`);
   const stop = hold.stop({ halts: tool.interruptible });
-  const limit = deadline(hold, tool, stop);
   const progress = progressOf(hold, part.callId);
-  const context = await toolContext(hold, part, granted, stop.signal, progress.show);
-  const execution = Promise.resolve().then(() => body.execute(granted.checked, context));
+  const context = await toolContext(hold, part, granted, stop, progress.show);
+  let limit: Deadline | undefined;
   try {
+    const execution = body.execute(granted.checked, context);
+    // a result that is here already can neither be too late nor be stopped
+    if (!isPromise(execution)) return await ended(tool, execution);
+    limit = deadline(hold, tool, stop);
     const result = await endedOrIgnored(hold.definitions.clock, execution, stop);
     if (result === IGNORED) return stopped(hold, limit.expired(), tool, false);
     return await ended(tool, result);
   } catch (error) {
-    if (stop.signal.aborted) return stopped(hold, limit.expired(), tool, true);
+    if (stop.aborted) return stopped(hold, limit?.expired() === true, tool, true);
     if (CapstanError.is(error)) throw error;
     return failed(messageOf(error));
   } finally {
     progress.end();
-    limit.cancel();
+    limit?.cancel();
     stop.end();
   }
+}
+
+function isPromise(result: Promise<ToolResult> | ToolResult): result is Promise<ToolResult> {
+  return typeof result === "object" && result !== null && "then" in result && typeof result.then === "function";
 }
 
 async function ended(tool: Tool, result: ToolResult): Promise<CallEnd> {
@@ -53,11 +61,9 @@ function stopped(hold: Hold, expired: boolean, tool: Tool, obeyed: boolean): Cal
   return { status: doubt === "" ? "cancelled" : "unknown", output: errorOutput(`Interrupted.${doubt}`) };
 }
 
-function deadline(
-  hold: Hold,
-  tool: Tool,
-  stop: Stop,
-): { readonly expired: () => boolean; readonly cancel: () => void } {
+type Deadline = { readonly expired: () => boolean; readonly cancel: () => void };
+
+function deadline(hold: Hold, tool: Tool, stop: Stop): Deadline {
   const ms = tool.timeoutMs ?? hold.state.run?.limits.toolMs ?? LIMITS.toolTimeoutMs;
   let expired = false;
   const cancel = hold.definitions.clock.after(ms, () => {
@@ -79,7 +85,7 @@ export async function probeTool(
   const stop = hold.stop({ halts: true });
   const limit = deadline(hold, tool, stop);
   try {
-    const context = await toolContext(hold, part, { ...intent, attempt: 1, checked }, stop.signal);
+    const context = await toolContext(hold, part, { ...intent, attempt: 1, checked }, stop);
     const probing = Promise.resolve().then(() => tool.probe?.(checked, context) ?? "unknown");
     const probed = await endedOrIgnored(hold.definitions.clock, probing, stop);
     return probed === IGNORED ? "unknown" : probed;
@@ -96,7 +102,7 @@ export async function toolContext(
   hold: Hold,
   part: ToolCallPart,
   granted: Granted,
-  signal: AbortSignal,
+  stop: { readonly signal: AbortSignal },
   show: Progress["show"] = progressOf(hold, part.callId).show,
 ): Promise<ToolContext> {
   const { state, definitions } = hold;
@@ -105,10 +111,12 @@ export async function toolContext(
   return {
     callId,
     runId: state.run?.id ?? "",
-    depth: state.parent === undefined ? 0 : 1,
+    depth: state.parent?.depth ?? 0,
     attempt: granted.attempt,
     idempotencyKey: granted.idempotencyKey,
-    signal,
+    get signal(): AbortSignal {
+      return stop.signal;
+    },
     get workspace(): Workspace {
       if (workspace !== undefined) return workspace;
       throw new CapstanError(
@@ -127,22 +135,28 @@ type Progress = { readonly show: (update: ToolProgress) => void; readonly end: (
 /** Progress of one call, shown live: offsets per stream, secrets kept out wherever a chunk was cut. */
 function progressOf(hold: Hold, callId: string): Progress {
   const { redactor } = hold.definitions;
-  const streams = { stdout: { cleaner: redactor.stream(), sent: 0 }, stderr: { cleaner: redactor.stream(), sent: 0 } };
-  const send = (stream: "stdout" | "stderr", chunk: string, rest: ToolProgress): void => {
-    hold.live([{ type: "tool.progress", callId, ...rest, stream, chunk, offset: streams[stream].sent }]);
-    streams[stream].sent += chunk.length;
+  const streams = new Map<"stdout" | "stderr", { readonly cleaner: ReturnType<Redactor["stream"]>; sent: number }>();
+  const streamOf = (name: "stdout" | "stderr") => {
+    const stream = streams.get(name) ?? { cleaner: redactor.stream(), sent: 0 };
+    streams.set(name, stream);
+    return stream;
+  };
+  const send = (name: "stdout" | "stderr", chunk: string, rest: ToolProgress): void => {
+    const stream = streamOf(name);
+    hold.live([{ type: "tool.progress", callId, ...rest, stream: name, chunk, offset: stream.sent }]);
+    stream.sent += chunk.length;
   };
   return {
     show: ({ stream = "stdout", chunk, ...rest }) => {
       const said = rest.message === undefined ? rest : { ...rest, message: redactor.text(rest.message) };
-      const clean = chunk === undefined ? "" : streams[stream].cleaner.push(chunk);
+      const clean = chunk === undefined ? "" : streamOf(stream).cleaner.push(chunk);
       if (clean !== "") send(stream, clean, said);
       else if (Object.keys(said).length > 0) hold.live([{ type: "tool.progress", callId, ...said }]);
     },
     end: () => {
-      for (const stream of ["stdout", "stderr"] as const) {
-        const left = streams[stream].cleaner.end();
-        if (left !== "") send(stream, left, {});
+      for (const [name, { cleaner }] of streams) {
+        const left = cleaner.end();
+        if (left !== "") send(name, left, {});
       }
     },
   };

@@ -12,10 +12,10 @@ import {
   patternFor,
 } from "./path-pattern.ts";
 import { protectedName } from "./protected-path.ts";
-import { coversWords, forbidsWords, parseWordPattern, plainWords, type WordPattern } from "./shell-words.ts";
+import { coversCommand, forbidsCommand, parseWordPattern, ruleWords, type WordPattern } from "./shell-words.ts";
 import type { PermissionWord } from "./tool.ts";
 import { coversUrl, forbidsUrl, matchesText, urlPatternFor } from "./url-pattern.ts";
-import type { Need } from "./workspace.ts";
+import type { ExecuteNeed, Need } from "./workspace.ts";
 
 /** All that a verdict depends on beside the policy. */
 export type CallFacts = {
@@ -87,13 +87,15 @@ export function covers(rule: Rule, call: CallFacts, need: Need): boolean {
 }
 
 /** Whether the rule, as one that denies or asks, means the call. `maybe`: nothing shows that it does not. */
-export function forbids(rule: Rule, call: CallFacts): Means {
+export function forbids(rule: Rule, call: CallFacts, needs: readonly Need[] = call.needs): Means {
   const own = isOwn(rule, call);
   const { pattern } = rule;
   if (own && pattern === undefined) return "yes";
-  const needs = own ? call.needs : call.needs.filter((need) => need.type === aliasOf(rule));
-  if (pattern === undefined) return needs.length > 0 ? "yes" : "no";
-  const found = needs.map((need) => forbidsNeed(pattern, need, call));
+  const meant = own
+    ? needs.filter((need) => isJudged(rule, need))
+    : needs.filter((need) => need.type === aliasOf(rule));
+  if (pattern === undefined) return meant.length > 0 ? "yes" : "no";
+  const found = meant.map((need) => forbidsNeed(pattern, need, call));
   if (found.includes("yes")) return "yes";
   return found.includes("maybe") || (own && needs.length === 0) ? "maybe" : "no";
 }
@@ -104,22 +106,34 @@ export function namesTool(rule: Rule): boolean {
 }
 
 /**
- * Text of the rule that allows just this call from now on; undefined when no rule can say that (several needs, a command
- * that is not literal, a protected path). An address is stored as its host, a call without declared needs as its tool.
+ * Texts of the rules that together allow just this call from now on; empty when rules cannot say that (several files, a
+ * command that is not literal, a protected path). An address is stored as its host, a call without declared needs as its
+ * tool.
  */
-export function ruleFor(call: CallFacts): string | undefined {
-  const needs = call.needs.filter((need) => !isReadInside(call, need));
-  const [need] = needs.length > 0 ? needs : call.needs;
-  if (needs.length > 1) return undefined;
+export function rulesFor(call: CallFacts): readonly string[] {
+  const needs = call.needs.filter((need) => !isFree(call, need));
+  if (needs.length === 0) return oneRule(call, call.needs[0]);
+  if (needs.length > 1 && needs.some(({ type }) => type !== "execute")) return [];
+  const rules = needs.map((need) => oneRule(call, need));
+  return rules.some((found) => found.length === 0) ? [] : [...new Set(rules.flat())];
+}
+
+function oneRule(call: CallFacts, need: Need | undefined): readonly string[] {
   const pattern = need === undefined ? "" : patternOf(need, call);
-  if (pattern === undefined) return undefined;
+  if (pattern === undefined) return [];
   const text = pattern === "" ? call.tool : `${call.tool}(${pattern})`;
   try {
     const rule = parseRule(text);
-    return need === undefined || covers(rule, call, need) ? rule.text : undefined;
+    return need === undefined || covers(rule, call, need) ? [rule.text] : [];
   } catch {
-    return undefined; // a name that no rule can hold
+    return []; // a name that no rule can hold
   }
+}
+
+/** Whether the need is allowed without a rule: a read inside the root, a step of a script. */
+export function isFree(call: CallFacts, need: Need): boolean {
+  if (need.type === "execute") return need.named === 0 && call.mcp !== true;
+  return isReadInside(call, need);
 }
 
 /** A read below the root, which is allowed by default. What a server of MCP says it reads does not count. */
@@ -146,6 +160,16 @@ function aliasOf(rule: Rule): Need["type"] | undefined {
   return Object.hasOwn(ALIASES, rule.name) ? ALIASES[rule.name] : undefined;
 }
 
+/** A rule of the shell is about commands; the files of redirects have rules of their own. */
+function isJudged(rule: Rule, need: Need): boolean {
+  return rule.pattern?.path !== undefined || rule.pattern === undefined || need.type === "execute";
+}
+
+/** Rules hold for commands in the workspace's own folder. */
+function isAtRoot({ folder }: ExecuteNeed, root: string | undefined): boolean {
+  return folder === undefined || locate(folder, root)?.inside?.length === 0;
+}
+
 function isOwn(rule: Rule, call: CallFacts): boolean {
   return rule.name === call.tool || (rule.name.endsWith("/*") && call.tool.startsWith(rule.name.slice(0, -1)));
 }
@@ -154,13 +178,11 @@ function coversNeed(pattern: Pattern, need: Need, root: string | undefined): boo
   switch (need.type) {
     case "read":
     case "write": {
-      const location = locate(need.path, root);
+      const location = pattern.path && locate(need.path, root);
       return pattern.path !== undefined && location !== undefined && coversPath(pattern.path, location);
     }
-    case "execute": {
-      const words = plainWords(need.command);
-      return pattern.words !== undefined && words !== undefined && coversWords(pattern.words, words);
-    }
+    case "execute":
+      return pattern.words !== undefined && coversCommand(pattern.words, need) && isAtRoot(need, root);
     case "fetch":
       return coversUrl(pattern.text, need.url);
     case "other":
@@ -180,7 +202,7 @@ function forbidsNeed(pattern: Pattern, need: Need, call: CallFacts): Means {
       return TAKES_FOLDERS.has(call.kind) && forbidsBelow(pattern.path, location, pattern.anyDepth) ? "maybe" : "no";
     }
     case "execute":
-      return pattern.words === undefined ? "maybe" : forbidsWords(pattern.words, need.command);
+      return pattern.words === undefined ? "maybe" : forbidsCommand(pattern.words, need);
     case "fetch":
       return forbidsUrl(pattern.text, need.url);
     case "other":
@@ -201,7 +223,7 @@ function patternOf(need: Need, call: CallFacts): string | undefined {
       return patternFor(location);
     }
     case "execute":
-      return plainWords(need.command)?.join(" ");
+      return isAtRoot(need, call.root) ? ruleWords(need)?.join(" ") : undefined;
     case "fetch":
       return urlPatternFor(need.url);
     case "other":

@@ -2,11 +2,11 @@
 
 import { CapstanError } from "./errors.ts";
 import { locate } from "./path-pattern.ts";
-import { type CallFacts, covers, forbids, isReadInside, namesTool, type Rule, ruleFor } from "./permission-rule.ts";
+import { type CallFacts, covers, forbids, isFree, namesTool, type Rule, rulesFor } from "./permission-rule.ts";
 import { protectedName } from "./protected-path.ts";
 import type { Need } from "./workspace.ts";
 
-export { parseRule, ruleFor, type CallFacts, type Rule } from "./permission-rule.ts";
+export { parseRule, rulesFor, type CallFacts, type Rule } from "./permission-rule.ts";
 
 export type PermissionMode = "ask" | "accept-edits" | "bypass" | "plan" | "never-ask";
 export type PolicyTier = {
@@ -27,7 +27,7 @@ export type Verdict = {
   /** Text of the deciding rule. */
   readonly rule?: string;
   readonly tier?: string;
-  /** Whether "always" may be offered: it would change the verdict, and `ruleFor` can say it. */
+  /** Whether "always" may be offered: it would change the verdict, and `rulesFor` can say it. */
   readonly remember: boolean;
 };
 
@@ -37,7 +37,7 @@ const MAX_SHOWN = 160;
 
 /** Decides one call. Call it again whenever the input, the tool or the policy changed. */
 export function evaluate(call: CallFacts, policy: Policy): Verdict {
-  const verdict = denied(call, policy) ?? asked(call, policy) ?? allowed(call, policy) ?? byDefault(call);
+  const verdict = denied(call, policy) ?? asked(call, policy) ?? allowed(call, policy) ?? byDefault(call, policy);
   if (verdict.verdict !== "ask" || policy.mode !== "never-ask") return verdict;
   return { ...verdict, verdict: "deny", reason: `${verdict.reason}; nobody can be asked`, remember: false };
 }
@@ -94,34 +94,56 @@ function allowed(call: CallFacts, policy: Policy): Verdict | undefined {
   return undefined;
 }
 
-/** Every need must be covered: by a rule, by accept-edits, or as a read inside the root, which needs no rule. */
+/** Every need must be covered: by a rule, by accept-edits, or as one that needs no rule. */
 function allowedByRules(call: CallFacts, policy: Policy): Verdict | undefined {
-  const rules = policy.tiers.flatMap(({ tier, allow }) => allow.map((rule) => ({ tier, rule })));
+  const rules = allowRules(policy);
   const whole = rules.find(
     ({ rule }) => namesTool(rule) && rule.pattern === undefined && forbids(rule, call) === "yes",
   );
   if (whole !== undefined) return ruled("allow", "Allowed by", whole.rule, whole.tier);
-  let deciding: (typeof rules)[number] | undefined;
+  let deciding: TieredRule | undefined;
   let edits = 0;
   for (const need of call.needs) {
-    const covering = rules.find(({ rule }) => covers(rule, call, need));
-    if (covering !== undefined) deciding ??= covering;
-    else if (policy.mode === "accept-edits" && isWriteInside(call, need)) edits++;
-    else if (!isReadInside(call, need)) return undefined;
+    const cover = coverOf(call, need, rules, policy.mode);
+    if (cover === undefined) return undefined;
+    if (cover === "edit") edits++;
+    else if (cover !== "free") deciding ??= cover;
   }
   if (deciding !== undefined) return ruled("allow", "Allowed by", deciding.rule, deciding.tier);
   return edits > 0 ? verdictOf("allow", "mode", "Allowed by the mode accept-edits") : undefined;
 }
 
-function byDefault(call: CallFacts): Verdict {
+type TieredRule = { readonly tier: string; readonly rule: Rule };
+
+function allowRules(policy: Policy): readonly TieredRule[] {
+  return policy.tiers.flatMap(({ tier, allow }) => allow.map((rule) => ({ tier, rule })));
+}
+
+/** What allows one need; undefined when nothing does. */
+function coverOf(
+  call: CallFacts,
+  need: Need,
+  rules: readonly TieredRule[],
+  mode: PermissionMode,
+): TieredRule | "edit" | "free" | undefined {
+  const covering = rules.find(({ rule }) => covers(rule, call, need));
+  if (covering !== undefined) return covering;
+  if (mode === "accept-edits" && isWriteInside(call, need)) return "edit";
+  return isFree(call, need) ? "free" : undefined;
+}
+
+function byDefault(call: CallFacts, policy: Policy): Verdict {
   const word = call.standing ?? call.word;
-  const remember = ruleFor(call) !== undefined;
+  const remember = rulesFor(call).length > 0;
   if (word === "allow") return verdictOf("allow", "tool", `${shown(call.tool)} allows this itself`);
   if (word === "deny") return verdictOf("deny", "tool", `${shown(call.tool)} is denied unless a rule allows it`);
   if (word === "ask") return verdictOf("ask", "tool", `${shown(call.tool)} asks unless a rule allows it`, remember);
   if (call.mcp === true) return verdictOf("ask", "default", "No rule allows this tool of an MCP server", remember);
   if (!call.builtIn) return verdictOf("allow", "default", `${shown(call.tool)} is given in code`);
-  const acting = call.needs.find((need) => need.type !== "other" && !isReadInside(call, need));
+  const rules = allowRules(policy);
+  const acting = call.needs.find(
+    (need) => need.type !== "other" && coverOf(call, need, rules, policy.mode) === undefined,
+  );
   if (acting !== undefined) return verdictOf("ask", "default", `No rule allows to ${described(acting)}`, remember);
   const reads = call.needs.some((need) => need.type === "read");
   if (ACTING_KINDS.has(call.kind)) return verdictOf("ask", "default", `No rule allows ${shown(call.tool)}`, remember);

@@ -5,7 +5,7 @@ import type { Envelope, Fact } from "./event.ts";
 import type { Json } from "./json.ts";
 import type { Message, Part, ToolOutput } from "./message.ts";
 import type { ModelEvent, ModelRequest, ModelSettings, ToolSpec } from "./model.ts";
-import type { SessionState } from "./state.ts";
+import type { SessionState } from "./session-state.ts";
 import type { PermissionWord, StepPerform, Tool } from "./tool.ts";
 
 /** What every hook but `on` and `model` gets. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { agent, type AgentDefinition } from "./agent.ts";
 import { type FactOf, isLive, type LiveBody } from "./event.ts";
+import { LIMITS } from "./limits.ts";
 import { type Runtime } from "./runtime.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 import { scriptedModel, type ScriptedModel } from "./testing/scripted-model.ts";
@@ -165,6 +166,24 @@ describe("the cache prefix", () => {
     expect(await soon(run.result())).toMatchObject({ reason: "error", error: { message: "no template" } });
     broken = false;
     expect(await soon((await session.send("Again")).result())).toMatchObject({ reason: "end-turn" });
+    await soon(runtime.close());
+  });
+
+  it("LOOP-29 instructions that give no text, or none in time, end the run with agent-invalid, not the session", async () => {
+    const world = new PrefixWorld();
+    const made: unknown[] = [42, new Promise(() => undefined), "Fixed."];
+    const runtime = await world.start({ instructions: () => made.shift() as string });
+    const session = await runtime.session({ agent: "guide" });
+    for (const problem of [/are not a text/, /took too long/]) {
+      const run = await session.send("Go");
+      await world.clock.advance(LIMITS.hookTimeoutMs + LIMITS.interruptGraceMs);
+      expect(await soon(run.result())).toMatchObject({
+        reason: "error",
+        error: { code: "agent-invalid", message: expect.stringMatching(problem) },
+      });
+    }
+    expect(await soon((await session.send("Again")).result())).toMatchObject({ reason: "end-turn" });
+    expect(new Set(world.model.requests.map(({ system }) => system))).toEqual(new Set(["Fixed."]));
     await soon(runtime.close());
   });
 

@@ -11,7 +11,12 @@ import { INSTRUCTIONS_STEP } from "./state.ts";
 import { endedOrIgnored } from "./stop.ts";
 import { performStep } from "./steps.ts";
 
-type Prefix = { readonly hash: string; readonly system: string; readonly tools: readonly ToolSpec[] };
+type Prefix = {
+  readonly hash: string;
+  readonly bytes: Uint8Array;
+  readonly system: string;
+  readonly tools: readonly ToolSpec[];
+};
 
 /** Rendered prefixes by hash, so that every session of a process shares one string and one array for the same bytes. */
 const rendered = new Map<string, Prefix>();
@@ -54,7 +59,7 @@ export async function storedPrefix(hold: Hold): Promise<Prefix> {
 
 function prefixFact(hold: Hold, prefix: Prefix, key: string, cause: string, base?: string): NewFact {
   // in the same transaction as the fact that names it: both are written in the order of these calls
-  hold.background(hold.journal.putBlob(encode(prefix.system, prefix.tools)));
+  hold.background(hold.journal.putBlob(prefix.bytes));
   const runId = hold.state.run?.id ?? "";
   const { hash } = prefix;
   return { type: "prefix.set", key, runId, hash, blob: hash, cause, ...(base !== undefined && { base }) };
@@ -115,21 +120,18 @@ async function causeOf(hold: Hold, draft: Prefix): Promise<string> {
   return parts.length === 0 ? "its encoding changed" : parts.join(" and ");
 }
 
-function encode(system: string, tools: readonly ToolSpec[]): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify({ system, tools }));
-}
-
 function parse(bytes: Uint8Array): Prefix {
-  const { system, tools } = JSON.parse(new TextDecoder().decode(bytes)) as { system: string; tools: ToolSpec[] }; // written by `encode`, checked by its hash
+  const { system, tools } = JSON.parse(new TextDecoder().decode(bytes)) as { system: string; tools: ToolSpec[] }; // written by `remember`, checked by its hash
   return remember(system, tools);
 }
 
 function remember(system: string, tools: readonly ToolSpec[]): Prefix {
-  const hash = sha256(encode(system, tools));
+  const bytes = new TextEncoder().encode(JSON.stringify({ system, tools }));
+  const hash = sha256(bytes);
   const known = rendered.get(hash);
   if (known !== undefined) return known;
   if (rendered.size >= MAX_RENDERED) rendered.clear();
-  const prefix: Prefix = { hash, system, tools };
+  const prefix: Prefix = { hash, bytes, system, tools };
   rendered.set(hash, prefix);
   return prefix;
 }

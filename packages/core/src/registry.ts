@@ -132,7 +132,8 @@ export class Registry implements Definitions {
     return this;
   }
 
-  async #open(agents: readonly Agent<unknown>[]): Promise<void> {
+  async #open(given: readonly Agent<unknown>[]): Promise<void> {
+    const agents = withInner(given);
     const twice = repeated(agents.map(({ name }) => name));
     if (twice !== undefined) {
       throw new CapstanError("agent-invalid", `Two agents are named ${twice}; names are unique in a runtime`);
@@ -234,6 +235,13 @@ export class Registry implements Definitions {
 
 /** Registries of open engines. */
 const open = new WeakMap<Engine, Registry>();
+
+/** Agents with those among their tools, each once. */
+function withInner(agents: readonly Agent<unknown>[]): readonly Agent<unknown>[] {
+  const found = new Set(agents);
+  for (const agent of found) for (const inner of agent.agents) found.add(inner); // a set is walked through what is added too
+  return [...found];
+}
 
 /** The promise of this key, made once; a failed one is forgotten. */
 function kept<T>(promises: Map<string, Promise<T>>, key: string, make: () => Promise<T>): Promise<T> {

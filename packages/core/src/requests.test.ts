@@ -45,7 +45,7 @@ function guideOf(tools: readonly Tool[], turns: readonly ScriptedReply[], plugin
 }
 
 describe("an open request", () => {
-  it("LOOP-03 PERM-08 DUR-06 is a fact, is listed, and is answered once", async () => {
+  it("LOOP-03 TOOL-06 PERM-08 DUR-06 is a fact, is listed, and is answered once", async () => {
     const world = new AskingWorld();
     const ran: string[] = [];
     const guide = guideOf([guarded(ran)], [calls("a"), { text: "Ok." }]);

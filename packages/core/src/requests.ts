@@ -8,7 +8,7 @@ import { type Json, sha256 } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { effectiveMode } from "./policy.ts";
 import type { RequestBody } from "./request.ts";
-import type { ResolvedRequest } from "./state.ts";
+import type { ResolvedRequest } from "./session-state.ts";
 
 /** The same question of the same session has the same id after a restart. */
 export function requestIdOf(sessionId: string, name: string): string {

@@ -8,16 +8,16 @@ import { hasOpenStep } from "./finish-run.ts";
 import { runFlow } from "./flow.ts";
 import type { Hold } from "./hold.ts";
 import { hasToolHooks, isRefusal, refusal, runToolHooks } from "./hooks.ts";
-import { copyJson, hashJson, type Json, sha256 } from "./json.ts";
+import { copyJson, hashJson, type Json } from "./json.ts";
 import { errorOutput, type ToolCallPart, type ToolOutput, textOutput } from "./message.ts";
-import { ruleFor, type Verdict } from "./permission.ts";
+import { rulesFor, type Verdict } from "./permission.ts";
 import type { HookedCall } from "./plugin.ts";
 import { callFacts, judge } from "./policy.ts";
 import type { PermissionRequest } from "./request.ts";
 import { ask, askDoubt, requestIdOf } from "./requests.ts";
 import { check } from "./schema.ts";
 import { UnknownOutcome } from "./steps.ts";
-import type { CallState } from "./state.ts";
+import type { CallState } from "./session-state.ts";
 import type { Tool } from "./tool.ts";
 import { performTool, probeTool } from "./perform-tool.ts";
 import { endedOrIgnored, IGNORED } from "./stop.ts";
@@ -52,7 +52,7 @@ export function permissionRequest(
 ): { readonly name: string; readonly body: PermissionRequest } {
   const cwd = hold.state.workspace?.root;
   const inputHash = hashJson(input);
-  const rule = ruleFor(callFacts(tool, checked, hold.state.workspace?.root));
+  const rules = rulesFor(callFacts(tool, checked, hold.state.workspace?.root));
   const body: PermissionRequest = {
     type: "permission",
     callId: part.callId,
@@ -61,7 +61,7 @@ export function permissionRequest(
     title: titleOf(tool, checked),
     reason: verdict.reason,
     binding: { inputHash, toolHash: tool.hash, ...(cwd !== undefined && { cwd }) },
-    remember: verdict.remember && rule !== undefined ? ["session"] : [],
+    remember: verdict.remember && rules.length > 0 ? ["session"] : [],
   };
   return { name: permissionName(part.callId, body.binding), body };
 }
@@ -117,12 +117,13 @@ async function grantFor(
   return { input: answer.input, checked: edited.value, requestId };
 }
 
-/** An "always" answer becomes a rule of the session, once. */
+/** An "always" answer becomes rules of the session, once. */
 async function remember(hold: Hold, tool: Tool, checked: unknown, requestId: string): Promise<void> {
-  const rule = ruleFor(callFacts(tool, checked, hold.state.workspace?.root));
+  const rules = rulesFor(callFacts(tool, checked, hold.state.workspace?.root));
+  const addRules = rules.filter((rule) => !hold.state.rules.includes(rule));
   const actor = hold.state.run?.actor;
-  if (rule === undefined || actor === undefined || hold.state.rules.includes(rule)) return;
-  await hold.append([{ type: "session.updated", key: `request/${requestId}/rule`, addRules: [rule], actor }]);
+  if (addRules.length === 0 || actor === undefined) return;
+  await hold.append([{ type: "session.updated", key: `request/${requestId}/rule`, addRules, actor }]);
 }
 
 async function performGranted(hold: Hold, tool: Tool, call: CallState, grant: Grant): Promise<CallEnd> {
@@ -189,7 +190,7 @@ async function intend(
     attemptId: journal.attemptId,
     rerun: tool.rerun,
     flow: tool.body.type === "flow",
-    idempotencyKey: sha256(`${state.sessionId}/${callId}`),
+    idempotencyKey: callId, // it names its run, and no two runs have the same id
     toolHash: tool.hash,
     confinement: workspace?.confinement ?? "none",
     ...(grant.requestId !== undefined && { requestId: grant.requestId }),

@@ -38,10 +38,17 @@ class RunHandle<Output> implements Run<Output> {
     this.#after = accepted.after ?? 0;
   }
 
-  async *events(options: { readonly signal?: AbortSignal } = {}): AsyncIterable<Envelope> {
-    const { engine } = this.#source;
-    for await (const envelope of engine.events(this.session.id, { after: String(this.#after), ...options })) {
-      const { event } = envelope;
+  async *events(options: { readonly signal?: AbortSignal; readonly children?: boolean } = {}): AsyncIterable<Envelope> {
+    const { children = false, ...rest } = options;
+    const ours = new Set<string>();
+    for await (const envelope of this.session.events({ after: String(this.#after), children, ...rest })) {
+      const { event, parent } = envelope;
+      if (parent !== undefined) {
+        if (!ours.has(parent.sessionId) && !parent.callId.startsWith(`${this.id}/`)) continue; // of another run
+        ours.add(envelope.sessionId);
+        yield envelope;
+        continue;
+      }
       if (event.type === "message.added" && event.inputId === this.inputId && event.runId !== undefined)
         this.id = event.runId;
       const whyNot = event.type === "notice" && event.severity === "error" && event.runId === undefined;
@@ -75,33 +82,37 @@ class RunHandle<Output> implements Run<Output> {
         messages,
         text: lastText(messages),
         usage: NO_USAGE,
+        treeUsage: NO_USAGE,
         turns: 0,
         ...known,
       };
     };
-    for await (const { event } of this.events()) {
+    for await (const { event, parent } of this.events({ children: true })) {
+      if (event.type === "request.opened") asked.add(event.requestId);
+      if (event.type === "request.resolved") asked.delete(event.requestId);
+      const rests = event.type === "run.suspended" || (event.type === "notice" && event.code === "request-open");
+      if (rests || (parent !== undefined && event.type === "run.finished")) {
+        const requests = await this.#waitsFor(asked);
+        if (requests.length > 0) return resultOf({ status: "waiting", requests });
+      }
+      if (parent !== undefined) continue;
       // only the end of a hold says "error": nothing is lost, but waiting for it here could take for ever
       if (event.type === "notice" && event.severity === "error") {
         const error: Problem = { code: event.code, message: event.title, retryable: true };
         return resultOf({ status: "waiting", error });
       }
       if (!isLive(event)) said.apply(event);
-      if (event.type === "request.opened") asked.add(event.requestId);
-      if (event.type === "request.resolved") asked.delete(event.requestId);
       if (event.type === "run.finished") {
-        const { reason, usage, turns, error } = event;
+        const { reason, usage, treeUsage = usage, turns, error } = event;
         const output = reason === "end-turn" ? await this.#parse(lastText(said.messages)) : undefined;
         return resultOf({
           reason,
           usage,
+          treeUsage,
           turns,
           ...(error !== undefined && { error }),
           ...(output?.ok === true && { output: output.value }),
         });
-      }
-      if (event.type === "run.suspended" || (event.type === "notice" && event.code === "request-open")) {
-        const requests = await this.#waitsFor(asked);
-        if (requests.length > 0) return resultOf({ status: "waiting", requests });
       }
     }
     return resultOf({ reason: "interrupted" }); // its input was taken back before it began
@@ -119,14 +130,26 @@ class RunHandle<Output> implements Run<Output> {
     throw new CapstanError("output-invalid", `The model's answer does not fit the output schema: ${parsed.problem}`);
   }
 
-  /** The open requests when the run waits for them and for no others: what was read of the log so far is up to date. */
+  /** The open requests when the run and its sub-agents wait for them and for nothing else: what was read so far is up to date. */
   async #waitsFor(asked: ReadonlySet<string>): Promise<readonly OpenRequest[]> {
-    const summary = await this.#source.engine.summary(this.session.id);
-    if (summary?.status !== "waiting" || summary.runId !== this.id) return [];
-    if (summary.openRequests.length !== asked.size) return [];
-    if (!summary.openRequests.every(({ requestId }) => asked.has(requestId))) return [];
-    const { openRequests } = summary;
-    return openRequests.some(({ requestId }) => this.#source.answers(requestId)) ? [] : openRequests;
+    const open = await this.#openBelow(this.session.id);
+    if (open === undefined || open.length !== asked.size || !open.every(({ requestId }) => asked.has(requestId)))
+      return [];
+    return open.some(({ requestId }) => this.#source.answers(requestId)) ? [] : open;
+  }
+
+  /** What the session and those below it ask; `undefined` while one of them works. */
+  async #openBelow(sessionId: string): Promise<readonly OpenRequest[] | undefined> {
+    const { engine } = this.#source;
+    const summary = await engine.summary(sessionId);
+    const other = sessionId === this.session.id && summary?.runId !== this.id;
+    if (summary === undefined || summary.status === "running" || other) return undefined;
+    if (summary.status === "idle") return [];
+    const below = await Promise.all(
+      (await engine.list({ parent: sessionId })).map((child) => this.#openBelow(child.sessionId)),
+    );
+    if (below.includes(undefined)) return undefined;
+    return [...summary.openRequests, ...below.flatMap((requests) => requests ?? [])];
   }
 
   async #parse(text: string): Promise<Checked<Output>> {

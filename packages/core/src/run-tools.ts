@@ -1,5 +1,6 @@
 /** The calls of one turn: rules for all first, then each as soon as it may run, results recorded as they come. */
 
+import { budgetLeft } from "./budget.ts";
 import { type CallEnd, failed } from "./call-end.ts";
 import { resolution } from "./closing-facts.ts";
 import { CapstanError, messageOf, toProblem } from "./errors.ts";
@@ -13,7 +14,7 @@ import { judge } from "./policy.ts";
 import { openRequests } from "./requests.ts";
 import { permissionRequest, runCall } from "./run-call.ts";
 import { check } from "./schema.ts";
-import type { CallState } from "./state.ts";
+import type { CallState } from "./session-state.ts";
 import type { Tool } from "./tool.ts";
 
 /**
@@ -64,9 +65,14 @@ async function judgeAll(hold: Hold): Promise<void> {
     (call) => call.status === "proposed" && !hold.running.has(call.part.callId),
   );
   const refused: NewFact[] = [];
+  const beyond = callsBeyondBudget(hold);
   const asks: { name: string; body: ReturnType<typeof permissionRequest>["body"] }[] = [];
   for (const { part } of fresh) {
     const { callId, name } = part;
+    if (beyond.has(callId)) {
+      refused.push(finishedFact(hold, callId, name, "denied", errorOutput("Refused: the budget of calls is used up")));
+      continue;
+    }
     const tool = findTool(hold, name);
     if (tool === undefined) {
       refused.push(finishedFact(hold, callId, name, "error", errorOutput(unknownTool(hold, name))));
@@ -89,6 +95,15 @@ async function judgeAll(hold: Hold): Promise<void> {
   }
   if (refused.length > 0) await hold.append(refused);
   if (asks.length > 0) await openRequests(hold, asks);
+}
+
+/** The last calls of the turn, when it has more than the run has left. */
+function callsBeyondBudget({ state }: Hold): ReadonlySet<string> {
+  const { calls: left = 0 } = budgetLeft(state);
+  const calls = state.run?.calls ?? [];
+  return new Set(
+    calls.slice(left < 0 ? Math.max(0, calls.length + left) : calls.length).map(({ part }) => part.callId),
+  );
 }
 
 /** Calls that may start now: side-effect free and parallel ones at once, the others one after the other in the model's order. */

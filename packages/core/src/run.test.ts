@@ -19,8 +19,12 @@ const echo = tool({
   execute: ({ say }) => say,
 });
 
-async function guideOf(turns: readonly ScriptedReply[], limits: Parameters<typeof agent>[0]["limits"] = {}) {
-  const model = scriptedModel(turns);
+async function guideOf(
+  turns: readonly ScriptedReply[],
+  limits: Parameters<typeof agent>[0]["limits"] = {},
+  options: Parameters<typeof scriptedModel>[1] = {},
+) {
+  const model = scriptedModel(turns, options);
   const guide = agent({ name: "guide", model, instructions: "Short.", tools: [echo], limits });
   return { guide, model, runtime: await testRuntime({ agents: [guide] }) };
 }
@@ -71,6 +75,7 @@ describe("a run", () => {
       requests: [],
       turns: 2,
       usage: { inputTokens: 14, outputTokens: 6, costMicroUsd: 22 },
+      treeUsage: { inputTokens: 14, outputTokens: 6, costMicroUsd: 22 },
       messages: [
         { id: "in_1", role: "user", parts: [{ type: "text", text: "Go" }] },
         {
@@ -399,19 +404,28 @@ describe("limits of a run", () => {
   });
 
   it("EDGE-08 ends with budget when the tokens are used up", async () => {
-    const usage = { inputTokens: 60, outputTokens: 0 };
+    const usage = { inputTokens: 1_000, outputTokens: 0 };
     const turns = [call("a"), call("b"), call("c")].map((turn) => ({ ...turn, usage }));
-    const { runtime, guide } = await guideOf(turns, { tokens: 100 });
+    const { runtime, guide } = await guideOf(turns, { tokens: 3_000 });
     const run = await runtime.send(guide, "Go");
-    expect(await soon(run.result())).toMatchObject({ reason: "budget", turns: 2, usage: { inputTokens: 120 } });
+    // what a third call could take at most is more than what is left
+    expect(await soon(run.result())).toMatchObject({ reason: "budget", turns: 2, usage: { inputTokens: 2_000 } });
     await runtime.close();
   });
 
   it("COST-08 ends with budget when the money is spent", async () => {
     const usage = { inputTokens: 1, outputTokens: 0, costMicroUsd: 600_000 };
-    const { runtime, guide } = await guideOf([{ ...call("a"), usage }, { ...call("b"), usage }, call("c")], { usd: 1 });
+    const turns = [{ ...call("a"), usage }, { ...call("b"), usage }, call("c")];
+    const { runtime, guide } = await guideOf(turns, { usd: 1 }, { price: { input: 1, output: 10 } });
     const run = await runtime.send(guide, "Go");
     expect(await soon(run.result())).toMatchObject({ reason: "budget", turns: 2 });
+    await runtime.close();
+  });
+
+  it("COST-08 refuses a limit of money for a model without a price", async () => {
+    const { runtime, guide } = await guideOf([call("a")], { usd: 1 });
+    const run = await runtime.send(guide, "Go");
+    expect(await soon(run.result())).toMatchObject({ reason: "error", error: { code: "price-unknown" } });
     await runtime.close();
   });
 

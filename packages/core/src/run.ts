@@ -13,6 +13,7 @@ import { readMail, takeMail } from "./mail.ts";
 import { settleOutput } from "./output.ts";
 import { closeStaleRequests, runTools } from "./run-tools.ts";
 import { startRun, takeInput } from "./start-run.ts";
+import { resumeTasks } from "./tasks.ts";
 
 /**
  * Drives one held session. Recovery is this function started again: what the log says is done is not done again, the
@@ -22,6 +23,7 @@ export async function drive(journal: Journal, definitions: Definitions): Promise
   const hold = await openHold(journal, definitions);
   if (hold.state.workspace !== undefined) await definitions.workspace(hold.state.workspace);
   await resume(hold);
+  await resumeTasks(hold);
   await takeMail(hold);
   const mail = readMail(hold);
   hold.background(mail.ended);

@@ -2,7 +2,7 @@
 
 import type { Agent } from "./agent.ts";
 import { conversation, CONVERSATION_FACTS } from "./conversation.ts";
-import type { Engine, EventsOptions } from "./engine.ts";
+import type { Engine, FollowOptions } from "./engine.ts";
 import { CapstanError } from "./errors.ts";
 import type { Envelope, FactOf, Overrides } from "./event.ts";
 import type { Ids } from "./ids.ts";
@@ -16,8 +16,11 @@ import type { Actor, Answer } from "./request.ts";
 import type { Redactor } from "./redact.ts";
 import { runHandle } from "./run-handle.ts";
 import { type Schema, toJsonSchema } from "./schema.ts";
+import { withChildren } from "./with-children.ts";
 import type { Run, SendOptions, Session, SessionView } from "./session.ts";
-import { initialState, reduce, type SessionState, STATE_VERSION, statusOf } from "./state.ts";
+import type { SessionState } from "./session-state.ts";
+import type { SessionSummary } from "./store.ts";
+import { initialState, reduce, STATE_VERSION, statusOf } from "./state.ts";
 
 export type SessionSource = {
   readonly engine: Engine;
@@ -80,22 +83,36 @@ class SessionHandle<Output> implements Session<Output> {
 
   async respond(requestId: string, answer: Answer): Promise<void> {
     const { engine } = this.#source;
-    const summary = await engine.summary(this.id);
+    const summary = await this.#asking(requestId);
+    const sessionId = summary?.sessionId ?? this.id;
     const open = summary?.openRequests.find((request) => request.requestId === requestId);
     if (open !== undefined && !fits(open.body, answer)) {
       throw new CapstanError("request-invalid", `Request ${requestId} takes ${ANSWERS[open.body.type]}`);
     }
     const head = summary?.head ?? 0;
     try {
-      await this.#submit({ type: "respond", sessionId: this.id, requestId, answer }, `respond/${requestId}`);
+      await this.#submit({ type: "respond", sessionId, requestId, answer }, `respond/${requestId}`);
     } catch (error) {
       if (!CapstanError.is(error, "idempotency-conflict")) throw error;
       throw new CapstanError("request-closed", `Request ${requestId} was answered already`, { cause: error });
     }
     if (!this.#follows()) return;
-    for await (const { event } of engine.events(this.id, { after: String(head) })) {
+    for await (const { event } of engine.events(sessionId, { after: String(head) })) {
       if (event.type === "run.finished" || (event.type === "request.resolved" && event.requestId === requestId)) return;
     }
+  }
+
+  /** The session that asks: this one, or a sub-agent below it. */
+  async #asking(requestId: string, sessionId = this.id): Promise<SessionSummary | undefined> {
+    const { engine } = this.#source;
+    const summary = await engine.summary(sessionId);
+    if (summary === undefined || summary.openRequests.some((request) => request.requestId === requestId))
+      return summary;
+    for (const child of await engine.list({ parent: sessionId })) {
+      const found = await this.#asking(requestId, child.sessionId);
+      if (found?.openRequests.some((request) => request.requestId === requestId) === true) return found;
+    }
+    return summary;
   }
 
   async interrupt(runId?: string): Promise<void> {
@@ -118,8 +135,9 @@ class SessionHandle<Output> implements Session<Output> {
     }
   }
 
-  events(options?: EventsOptions): AsyncIterable<Envelope> {
-    return this.#source.engine.events(this.id, options);
+  events({ children = false, ...options }: FollowOptions = {}): AsyncIterable<Envelope> {
+    const { engine } = this.#source;
+    return children ? withChildren(engine, this.id, options) : engine.events(this.id, options);
   }
 
   async messages({ before, limit }: { readonly before?: string; readonly limit?: number } = {}): Promise<

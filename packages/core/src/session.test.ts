@@ -441,7 +441,7 @@ describe("snapshots", () => {
     const bodies = second.store.reads.filter(({ after, types }) => types && after === 0);
     const folds = second.store.reads.filter(({ types }) => !types);
     expect(bodies).toHaveLength(1); // the conversation, once a hold, of message facts only
-    expect(folds.every(({ after }) => after >= (snapshot?.seq ?? 0))).toBe(true);
+    expect(folds.every(({ after }) => after >= (snapshot?.seq ?? 0) - 16)).toBe(true); // from the start of the run that it lies in
     await soon(second.runtime.close());
   });
 

@@ -1,12 +1,12 @@
 /** One conversation and its runs, as an author of agents holds them. All of it works from any process that opens the same store. */
 
-import type { EventsOptions } from "./engine.ts";
+import type { FollowOptions } from "./engine.ts";
 import type { Envelope, IfBusy, Limits, Metadata, Problem, StopReason } from "./event.ts";
 import type { Message, Part, Usage } from "./message.ts";
 import type { ModelSettings } from "./model.ts";
 import type { Answer, OpenRequest } from "./request.ts";
 import type { Schema } from "./schema.ts";
-import type { SessionState } from "./state.ts";
+import type { SessionState } from "./session-state.ts";
 import type { SessionStatus } from "./store.ts";
 
 export type SendOptions = {
@@ -47,7 +47,7 @@ export interface Session<Output = string> {
     readonly mode?: string;
     readonly model?: string;
   }): Promise<void>;
-  events(options?: EventsOptions): AsyncIterable<Envelope>;
+  events(options?: FollowOptions): AsyncIterable<Envelope>;
   /** Oldest first; with `limit` the newest that many before message id `before`. */
   messages(options?: { readonly before?: string; readonly limit?: number }): Promise<readonly Message[]>;
   /** Status, queue, open requests, usage; no message bodies. */
@@ -68,6 +68,8 @@ export type RunResult<Output = string> = {
   /** What this run added to the conversation. */
   readonly messages: readonly Message[];
   readonly usage: Usage;
+  /** `usage` with that of all sub-agents. */
+  readonly treeUsage: Usage;
   readonly turns: number;
   readonly error?: Problem;
 };
@@ -78,7 +80,7 @@ export interface Run<Output = string> {
   readonly inputId: string;
   readonly session: Session<Output>;
   /** From its first fact to `run.finished`, whenever called. Leaving the loop does not stop the run. */
-  events(options?: { readonly signal?: AbortSignal }): AsyncIterable<Envelope>;
+  events(options?: { readonly signal?: AbortSignal; readonly children?: boolean }): AsyncIterable<Envelope>;
   /** Text as it comes; `reset` means that all text since the last turn is void. */
   deltas(): AsyncIterable<{ readonly text: string; readonly reset: boolean }>;
   /** Never throws for what happened in the run. `waiting` when only an answer can move it and this process has no `onRequest`. */

@@ -1,13 +1,17 @@
 /**
- * Shell commands as permission rules see them until a syntax tree exists: a command is literal when it is nothing but
- * plain words, so that bash runs exactly one program with exactly these arguments. Everything else is not proved.
+ * Commands as permission rules see them: the words of one program. A tool that reads a shell's syntax gives them with each
+ * need; of any other tool a command is literal when it is nothing but plain words, and everything else is not proved.
  */
+
+import type { ExecuteNeed } from "./workspace.ts";
 
 export type WordPattern = {
   readonly words: readonly string[];
   /** Ended in ` *`: any further words may follow. */
   readonly open: boolean;
 };
+
+type Words = readonly (string | null)[];
 
 /** No quoting, expansion, redirect, separator, comment or glob can be written with these. */
 const PLAIN = /^[A-Za-z0-9_./:=@%+,-]+$/;
@@ -26,8 +30,14 @@ const RUNS_OTHERS = new Set(
 /** The words of a literal command, or undefined. */
 export function plainWords(command: string): readonly string[] | undefined {
   const words = command.split(/[ \t]+/).filter((word) => word !== "");
-  if (words.length === 0 || !PROGRAM.test(words[0] ?? "")) return undefined;
-  return words.every((word) => PLAIN.test(word)) ? words : undefined;
+  return isPlain(words) ? words : undefined;
+}
+
+/** The words of a rule that means just this command; undefined when a rule cannot say them. */
+export function ruleWords(need: ExecuteNeed): readonly string[] | undefined {
+  if (need.words === undefined) return plainWords(need.command);
+  const words = need.words.filter((word) => word !== null);
+  return words.length === need.words.length && isPlain(words) ? words : undefined;
 }
 
 /** Reads `npm test`, `git push *`, `npm run test:*` or `*`; undefined when the pattern is not made of plain words. */
@@ -39,33 +49,84 @@ export function parseWordPattern(text: string): WordPattern | undefined {
   return words && { words, open: open !== null };
 }
 
-/** Whether a rule that allows covers the literal command: word for word. */
-export function coversWords(pattern: WordPattern, words: readonly string[]): boolean {
-  if (pattern.open ? words.length < pattern.words.length : words.length !== pattern.words.length) return false;
-  return pattern.words.every((word, at) => word === words[at]);
+/** Whether a rule that allows covers the command: word for word, and of an open rule only what it may leave open. */
+export function coversCommand(pattern: WordPattern, need: ExecuteNeed): boolean {
+  const words = need.words ?? plainWords(need.command);
+  if (typeof words?.[0] !== "string") return false;
+  if (pattern.open && pattern.words.length === 0) return true;
+  if (!pattern.open) return words.length === pattern.words.length && beginsWith(words, pattern.words);
+  return pattern.words.length >= (need.named ?? 1) && beginsWith(words, pattern.words);
 }
 
 /**
- * Whether a rule that forbids means the command. `maybe`: it cannot be told, because the command is not literal, runs
- * another program, or has the rule's words with others in between (`git -C folder push` under `git push *`).
+ * Whether a rule that forbids means the command. `maybe`: it cannot be told, because the words are not known, run another
+ * program, or are those of the rule in another order or spelling (`git -C folder push` under `git push *`).
  */
-export function forbidsWords(pattern: WordPattern, command: string): "yes" | "maybe" | "no" {
+export function forbidsCommand(pattern: WordPattern, need: ExecuteNeed): "yes" | "maybe" | "no" {
   if (pattern.open && pattern.words.length === 0) return "yes";
-  const words = plainWords(command);
-  if (words === undefined) return "maybe";
-  const [program = "", ...rest] = pattern.words;
-  const sameProgram = programName(program) === programName(words[0] ?? "");
-  if (sameProgram && coversWords({ words: rest, open: pattern.open }, words.slice(1))) return "yes";
-  if (RUNS_OTHERS.has(programName(words[0] ?? ""))) return "maybe";
-  const hidden = sameProgram && words[1]?.startsWith("-") === true && rest[0]?.startsWith("-") === false;
-  if (hidden) return "maybe"; // options before the subcommand may hold or rename it
+  const words = need.words ?? plainWords(need.command);
+  const called = words?.[0];
+  if (words === undefined || typeof called !== "string") return "maybe";
+  const [wanted = "", ...rest] = pattern.words;
+  const isSame = programName(wanted) === programName(called);
+  if (isSame) {
+    const means = meansSame({ words: rest, open: pattern.open }, words.slice(1));
+    if (means !== "no") return means;
+  }
+  const isOpaque = need.words === undefined || (need.named ?? 1) >= words.length;
+  if (isOpaque && RUNS_OTHERS.has(programName(called))) return "maybe";
   return isWithin(pattern.words, words) ? "maybe" : "no";
 }
 
-function isWithin(some: readonly string[], words: readonly string[]): boolean {
+function isPlain(words: readonly string[]): boolean {
+  return PROGRAM.test(words[0] ?? "") && words.every((word) => PLAIN.test(word));
+}
+
+function beginsWith(words: Words, wanted: readonly string[]): boolean {
+  return words.length >= wanted.length && wanted.every((word, at) => word === words[at]);
+}
+
+/** The words after the same program's name. */
+function meansSame(pattern: WordPattern, words: Words): "yes" | "maybe" | "no" {
+  const isLong = pattern.open || words.length === pattern.words.length;
+  if (isLong && beginsWith(words, pattern.words)) return "yes";
+  const unknownAt = words.indexOf(null);
+  if (
+    unknownAt >= 0 &&
+    unknownAt < pattern.words.length &&
+    words.slice(0, unknownAt).every((word, at) => word === pattern.words[at])
+  )
+    return "maybe"; // what is not known may be the words of the rule
+  const hidden = words[0]?.startsWith("-") === true && pattern.words[0]?.startsWith("-") === false;
+  if (hidden) return "maybe"; // options before the subcommand may hold or rename it
+  return hasOptions(pattern.words) && hasAll(pattern.words, words) ? "maybe" : "no";
+}
+
+function hasOptions(words: readonly string[]): boolean {
+  return words.some((word) => word.startsWith("-"));
+}
+
+/** Whether the command has the rule's words and options in any order and spelling: `-fr`, `-r -f` and `--force -r` for `-rf`. */
+function hasAll(wanted: readonly string[], words: Words): boolean {
+  const given = words.filter((word) => word !== null);
+  const letters = given.filter((word) => /^-[^-]/.test(word)).join("");
+  const long = given.filter((word) => word.startsWith("--"));
+  const has = (word: string): boolean => {
+    if (!word.startsWith("-")) return given.includes(word);
+    if (word.startsWith("--")) {
+      const name = word.replace(/=.*/s, "");
+      return letters !== "" || long.some((other) => name.startsWith(other.replace(/=.*/s, "")));
+    }
+    return long.length > 0 || Array.from(word).every((letter) => letters.includes(letter));
+  };
+  return words.length > given.length || wanted.every(has);
+}
+
+function isWithin(some: readonly string[], words: Words): boolean {
   let found = 0;
   for (const word of words) {
     const wanted = some[found];
+    if (word === null) continue;
     if (wanted === word || (found === 0 && programName(wanted ?? "") === programName(word))) found++;
   }
   return found === some.length;

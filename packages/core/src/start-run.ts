@@ -5,11 +5,12 @@ import { CapstanError } from "./errors.ts";
 import type { NewFact } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { runInputHooks } from "./hooks.ts";
+import { toJson } from "./json.ts";
 import type { Message } from "./message.ts";
 import type { InputOutcome } from "./plugin.ts";
 import { currentPrefix } from "./prefix.ts";
 import { finishRun } from "./finish-run.ts";
-import type { QueuedInput } from "./state.ts";
+import type { QueuedInput } from "./session-state.ts";
 
 export async function startRun(hold: Hold, input: QueuedInput): Promise<void> {
   await hold.refresh();
@@ -46,10 +47,9 @@ export async function takeInput(hold: Hold, input: QueuedInput): Promise<void> {
   const key = `${runId}/input/${input.inputId}`;
   if (outcome.type === "accept") {
     const prefix = first ? await currentPrefix(hold) : [];
-    await hold.append([
-      ...prefix,
-      { type: "message.added", key, runId, message: outcome.message, inputId: input.inputId },
-    ]);
+    const rewritten = outcome.message !== message;
+    const taken = rewritten ? (toJson("an input hook made", outcome.message) as unknown as Message) : message; // a copy of it
+    await hold.append([...prefix, { type: "message.added", key, runId, message: taken, inputId: input.inputId }]);
     return;
   }
   if (outcome.type === "answer" && first) {

@@ -2,8 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decide, type HaltReason } from "./decide.ts";
 import type { Fact, FactBody, FactOf, TurnReason } from "./event.ts";
-import type { Part } from "./message.ts";
-import { initialState, reduce, type SessionState, statusOf } from "./state.ts";
+import { addUsage, NO_USAGE, type Part } from "./message.ts";
+import type { SessionState } from "./session-state.ts";
+import { initialState, reduce, statusOf } from "./state.ts";
 import type { SessionSummary } from "./store.ts";
 import { firstSummary, summarize } from "./summary.ts";
 
@@ -135,7 +136,14 @@ class Log {
 
 describe("initialState", () => {
   it("SESS-06 keeps what the first fact says", () => {
-    const parent = { sessionId: "ses_0", runId: "run_0", callId: "run_0/1/0" };
+    const parent = {
+      sessionId: "ses_0",
+      runId: "run_0",
+      callId: "run_0/1/0",
+      depth: 1,
+      agents: ["lead"],
+      policies: [],
+    };
     const workspace = { kind: "local", root: "/a" };
     const first = { ...CREATED, sessionKey: "chat-7", title: "T", metadata: { a: 1 }, parent, workspace };
     expect(initialState(first)).toEqual({
@@ -152,7 +160,9 @@ describe("initialState", () => {
       head: 1,
       queue: [],
       requests: {},
+      tasks: {},
       usage: { inputTokens: 0, outputTokens: 0 },
+      contextTokens: 0,
       compactedThrough: 0,
     });
   });
@@ -418,7 +428,8 @@ describe("properties of the fold", () => {
       fc.property(choices, (made) => {
         const { state, summary } = simulate(new Log().accept("a"), made);
         const queued = state.queue.length;
-        expect({ ...summary, createdAt: 0, updatedAt: 0 }).toEqual({
+        const usage = addUsage(summary.usage, state.run?.usage ?? NO_USAGE); // the unfinished run is not in it
+        expect({ ...summary, usage, createdAt: 0, updatedAt: 0 }).toEqual({
           sessionId: "ses_1",
           agent: "guide",
           status: statusOf(state),

@@ -1,114 +1,17 @@
-/** The state of a session as a pure fold of its facts: all that `decide` needs, without the bodies of the conversation. */
+/** The state of a session as a pure fold of its facts. */
 
-import type {
-  Fact,
-  FactOf,
-  IfBusy,
-  Limits,
-  Metadata,
-  Overrides,
-  Problem,
-  StopReason,
-  TurnReason,
-  WorkspaceRef,
-} from "./event.ts";
+import type { Fact, FactOf } from "./event.ts";
 import type { Json } from "./json.ts";
-import { addUsage, NO_USAGE, type Part, type ToolCallPart, type Usage } from "./message.ts";
-import type { Actor, Answer, OpenRequest } from "./request.ts";
+import { addUsage, NO_USAGE, tokensOf, type ToolCallPart } from "./message.ts";
+import type { OpenRequest } from "./request.ts";
+import type { CallState, QueuedInput, RunState, SessionState, TaskState } from "./session-state.ts";
 import type { SessionStatus } from "./store.ts";
 
 /** Raised whenever the shape or meaning of the state changes: snapshots of another version are dropped. */
-export const STATE_VERSION = 3;
+export const STATE_VERSION = 4;
 
 /** The step whose value is the text of an agent's `instructions` function: it runs once a session. */
 export const INSTRUCTIONS_STEP = "instructions";
-
-export type QueuedInput = {
-  readonly inputId: string;
-  /** The run that this input starts, unless a running one takes it as a steer. */
-  readonly runId: string;
-  readonly parts: readonly Part[];
-  readonly ifBusy: IfBusy;
-  /** The run that it was sent to interrupt. */
-  readonly interrupts?: string;
-  readonly overrides?: Overrides;
-  readonly actor: Actor;
-};
-
-export type CallState = {
-  readonly part: ToolCallPart;
-  readonly status: "proposed" | "started" | "finished";
-  /** Intents written so far, the newest last in effect. */
-  readonly attempts: number;
-  readonly intent?: FactOf<"tool.started">;
-};
-
-export type TurnState = {
-  readonly number: number;
-  readonly attempt: number;
-  /** Absent while the model call is unfinished. */
-  readonly reason?: TurnReason;
-  readonly error?: Problem;
-};
-
-export type RunState = {
-  readonly id: string;
-  readonly inputId: string;
-  readonly actor: Actor;
-  readonly overrides?: Overrides;
-  readonly limits: Limits;
-  readonly startedAt: number;
-  /** Time spent suspended, not counted by deadlines; `suspendedAt` while it is. */
-  readonly suspendedMs: number;
-  readonly suspendedAt?: number;
-  /** Finished turns. */
-  readonly turns: number;
-  readonly turn?: TurnState;
-  readonly calls: readonly CallState[];
-  readonly callsMade: number;
-  /** Something was said to the model that it has not answered yet. */
-  readonly unanswered: boolean;
-  /** Results of `keyed` or `never` calls that are not synced yet: the next turn starts with a sync. */
-  readonly unsyncedEffects: boolean;
-  /** A hook answered the input itself: the model is not asked. */
-  readonly settled: boolean;
-  readonly usage: Usage;
-  /** Finished steps and resolved requests of the unfinished action, by name and id. */
-  readonly steps: { readonly [name: string]: Json };
-  /** Messages of the finished steps that failed. */
-  readonly stepFailures: { readonly [name: string]: string };
-  readonly stepIntents: { readonly [name: string]: string };
-  readonly answers: { readonly [requestId: string]: ResolvedRequest };
-};
-export type ResolvedRequest = { readonly answer: Answer; readonly by: FactOf<"request.resolved">["by"] };
-
-export type SessionState = {
-  readonly sessionId: string;
-  readonly agent: string;
-  readonly key?: string;
-  readonly title?: string;
-  readonly metadata: Metadata;
-  readonly mode: string;
-  readonly model?: string;
-  /** Rules remembered for this session. */
-  readonly rules: readonly string[];
-  readonly workspace?: WorkspaceRef;
-  readonly parent?: { readonly sessionId: string; readonly runId: string; readonly callId: string };
-  readonly createdAt: number;
-  /** `seq` of the newest fact. */
-  readonly head: number;
-  readonly queue: readonly QueuedInput[];
-  readonly run?: RunState | undefined;
-  readonly lastRun?: { readonly id: string; readonly reason: StopReason; readonly error?: Problem };
-  readonly requests: { readonly [requestId: string]: OpenRequest };
-  readonly usage: Usage;
-  /** `base` is the hash of what the agent alone says. */
-  readonly prefix?: { readonly hash: string; readonly blob: string; readonly base: string };
-  /** What the agent's `instructions` function returned. */
-  readonly instructions?: string;
-  /** Facts up to here are summed up by the newest compaction. */
-  readonly compactedThrough: number;
-};
 
 /** The state after the fact `session.created`, which is the first of every session. */
 export function initialState(fact: FactOf<"session.created">): SessionState {
@@ -126,7 +29,9 @@ export function initialState(fact: FactOf<"session.created">): SessionState {
     head: fact.seq,
     queue: [],
     requests: {},
+    tasks: {},
     usage: NO_USAGE,
+    contextTokens: 0,
     compactedThrough: 0,
   };
 }
@@ -171,7 +76,7 @@ function change(state: SessionState, fact: Fact): Change {
     case "run.started":
       return { run: startedRun(state, fact) };
     case "run.resumed":
-      return inRun(state, (run) => resumed(run, fact.at));
+      return inRun(state, (run) => withLostReservation(resumed(run, fact.at)));
     case "run.suspended":
       return inRun(state, (run) => ({ ...run, suspendedAt: run.suspendedAt ?? fact.at }));
     case "run.finished":
@@ -181,7 +86,11 @@ function change(state: SessionState, fact: Fact): Change {
     case "turn.started":
       return inRun(state, (run) => ({
         ...resumed(run, fact.at),
-        turn: { number: fact.turn, attempt: fact.attempt },
+        turn: {
+          number: fact.turn,
+          attempt: fact.attempt,
+          ...(fact.reserved !== undefined && { reserved: fact.reserved }),
+        },
         unsyncedEffects: false,
       }));
     case "turn.finished":
@@ -206,7 +115,9 @@ function change(state: SessionState, fact: Fact): Change {
     case "context.compacted":
       return { compactedThrough: fact.throughSeq };
     case "task.started":
+      return startedTask(state, fact);
     case "task.finished":
+      return finishedTask(state, fact);
     case "plan.updated":
     case "data":
       return {};
@@ -223,12 +134,19 @@ function inRun(state: SessionState, next: (run: RunState) => RunState): Change {
 function startedCall(state: SessionState, fact: FactOf<"tool.started">): Change {
   return inRun(state, (run) => ({
     ...resumed(run, fact.at),
-    calls: run.calls.map((call) =>
-      call.part.callId === fact.callId
-        ? { ...call, status: "started", intent: fact, attempts: call.attempts + 1 }
-        : call,
-    ),
+    calls: changedCall(run, fact.callId, (call) => ({
+      ...call,
+      status: "started",
+      intent: fact,
+      attempts: call.attempts + 1,
+    })),
   }));
+}
+
+function changedCall(run: RunState, callId: string, change: (call: CallState) => CallState): readonly CallState[] {
+  const index = run.calls.findIndex(({ part }) => part.callId === callId);
+  const call = run.calls[index];
+  return call === undefined ? run.calls : run.calls.with(index, change(call));
 }
 
 function updated(state: SessionState, fact: FactOf<"session.updated">): Change {
@@ -263,6 +181,7 @@ function startedRun(state: SessionState, fact: FactOf<"run.started">): RunState 
     ...(input?.overrides !== undefined && { overrides: input.overrides }),
     limits: fact.limits,
     startedAt: fact.at,
+    startedSeq: fact.seq,
     suspendedMs: 0,
     turns: 0,
     calls: [],
@@ -271,6 +190,10 @@ function startedRun(state: SessionState, fact: FactOf<"run.started">): RunState 
     unsyncedEffects: false,
     settled: false,
     usage: NO_USAGE,
+    childUsage: NO_USAGE,
+    childCalls: 0,
+    lost: {},
+    spawned: 0,
     steps: {},
     stepFailures: {},
     stepIntents: {},
@@ -315,7 +238,57 @@ function finishedTurn(state: SessionState, fact: FactOf<"turn.finished">): Chang
     stepIntents: {},
     answers: {},
   }));
-  return { ...next, usage: addUsage(state.usage, fact.usage) };
+  const contextTokens = fact.usage === NO_USAGE ? state.contextTokens : tokensOf(fact.usage);
+  return { ...next, usage: addUsage(state.usage, fact.usage), contextTokens };
+}
+
+/** What a crash left open may have been paid for: it counts in full. */
+function withLostReservation(run: RunState): RunState {
+  const reserved = run.turn?.reason === undefined ? run.turn?.reserved : undefined;
+  if (run.turn === undefined || reserved === undefined) return run;
+  const { reserved: _counted, ...turn } = run.turn;
+  const { tokens = 0, microUsd = 0 } = run.lost;
+  const lost = { tokens: tokens + (reserved.tokens ?? 0), microUsd: microUsd + (reserved.microUsd ?? 0) };
+  return { ...run, turn, lost };
+}
+
+function startedTask(state: SessionState, fact: FactOf<"task.started">): Change {
+  const { taskId, callId, childSessionId, title, background, grant } = fact;
+  if (childSessionId === undefined) return {};
+  const task: TaskState = {
+    taskId,
+    runId: fact.runId ?? state.run?.id ?? "",
+    ...(callId !== undefined && { callId }),
+    childSessionId,
+    title,
+    background,
+    ...(grant !== undefined && { grant }),
+  };
+  return {
+    tasks: { ...state.tasks, [taskId]: task },
+    ...inRun(state, (run) => ({ ...run, spawned: run.spawned + 1 })),
+  };
+}
+
+/** The end of a task is a finished step of the call that waits for it. */
+function finishedTask(state: SessionState, fact: FactOf<"task.finished">): Change {
+  const { [fact.taskId]: task, ...tasks } = state.tasks;
+  if (task === undefined) return {};
+  const { status, summary, output, usage = NO_USAGE, calls = 0 } = fact;
+  const value: Json = { status, text: summary, ...(output !== undefined && { output }) };
+  return {
+    tasks,
+    ...inRun(state, (run) =>
+      run.id === task.runId
+        ? {
+            ...resumed(run, fact.at),
+            childUsage: addUsage(run.childUsage, usage),
+            childCalls: run.childCalls + calls,
+            steps: { ...run.steps, [fact.taskId]: value },
+          }
+        : run,
+    ),
+  };
 }
 
 function addedMessage(state: SessionState, fact: FactOf<"message.added">): Change {
@@ -334,16 +307,15 @@ function addedMessage(state: SessionState, fact: FactOf<"message.added">): Chang
   return { ...taken, ...inRun(state, (run) => ({ ...run, unanswered: true })) };
 }
 
-function finishedCall(state: SessionState, fact: FactOf<"tool.finished">): Change {
-  return inRun(state, (run) => ({
-    ...resumed(run, fact.at),
-    calls: run.calls.map((call) => (call.part.callId === fact.callId ? { ...call, status: "finished" } : call)),
-    unsyncedEffects:
-      run.unsyncedEffects ||
-      run.calls.some(
-        (call) => call.part.callId === fact.callId && call.intent !== undefined && call.intent.rerun !== "safe",
-      ),
-  }));
+function finishedCall(state: SessionState, { callId, at }: FactOf<"tool.finished">): Change {
+  return inRun(state, (run) => {
+    let { unsyncedEffects } = run;
+    const calls = changedCall(run, callId, (call) => {
+      unsyncedEffects ||= call.intent !== undefined && call.intent.rerun !== "safe";
+      return { ...call, status: "finished" };
+    });
+    return { ...resumed(run, at), calls, unsyncedEffects };
+  });
 }
 
 function finishedStep(run: RunState, { name, value, failed }: FactOf<"step.finished">): RunState {

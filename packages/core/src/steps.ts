@@ -3,7 +3,7 @@
 import { CapstanError, messageOf } from "./errors.ts";
 import type { NewFact, Rerun } from "./event.ts";
 import type { Hold } from "./hold.ts";
-import { type Json, sha256 } from "./json.ts";
+import { type Json, sha256, toJson } from "./json.ts";
 import { askDoubt } from "./requests.ts";
 import type { StepPerform } from "./tool.ts";
 
@@ -54,19 +54,10 @@ async function performed(hold: Hold, { name, signal }: StepOptions, perform: Ste
   const idempotencyKey = sha256(`${hold.state.sessionId}/${name}`);
   const value = await hold.journal.step(name, async () => {
     signal.throwIfAborted(); // halted while the intent went to the disk: it does not begin
-    return asJson(name, await perform({ signal, idempotencyKey }));
+    return toJson(`step ${name} returned`, await perform({ signal, idempotencyKey }));
   });
   if (hold.state.run?.id !== runId) throw new Error(`step ${name} ended after its run`);
   return value;
-}
-
-/** A plain copy, so that what is recorded is what the code goes on with, now and after a restart. */
-function asJson(name: string, value: Json | void): Json {
-  try {
-    return value === undefined ? null : (JSON.parse(JSON.stringify(value) ?? "null") as Json); // its own output
-  } catch (cause) {
-    throw new Error(`step ${name} returned something that cannot be written as JSON`, { cause });
-  }
 }
 
 async function intend(hold: Hold, { name, rerun }: StepOptions): Promise<void> {

@@ -74,6 +74,15 @@ class StoreEngine implements Engine {
     }
   }
 
+  async childFinished(sessionId: string, childSessionId: string, runId: string): Promise<void> {
+    const { agent } = await this.#known(sessionId);
+    const key = `child/${childSessionId}/${runId}`;
+    const body = { type: "child-finished", childSessionId } as const;
+    const actor = { id: childSessionId, door: "engine" };
+    await this.#store.submit({ sessionId, key, digest: hashJson(key), actor, body, accepted: { sessionId } });
+    this.#worker.mailFor(sessionId, agent);
+  }
+
   async *events(sessionId: string, options: EventsOptions = {}): AsyncIterable<Envelope> {
     const summary = await this.#known(sessionId);
     const channel = this.#channel(sessionId, summary.agent);
@@ -243,6 +252,7 @@ class StoreEngine implements Engine {
 
   async #remove(sessionId: string): Promise<Accepted> {
     await this.#known(sessionId);
+    for (const child of await this.#store.list({ parent: sessionId })) await this.#remove(child.sessionId);
     await this.#worker.drop(sessionId);
     await this.#store.remove(sessionId);
     this.#channels.get(sessionId)?.end();

@@ -50,7 +50,7 @@ export class StoreJournal implements Journal {
   readonly #timerSet: (at: number) => void;
   readonly #lost = new AbortController();
   readonly #draining = new AbortController();
-  /** Facts of the running run by key: what a second append of the same key answers with. */
+  /** Facts of the running run by key, also of earlier holds: what a second append of the same key answers with. */
   readonly #known = new Map<string, Fact>();
   #head: number;
   #published: number;
@@ -92,7 +92,10 @@ export class StoreJournal implements Journal {
   /** Also what was numbered just now: the log is what was folded, stored or not yet. */
   async *read(options: LogSlice = {}): AsyncIterable<Fact> {
     await this.flush();
-    yield* readAll(this.#store, this.sessionId, options);
+    for await (const fact of readAll(this.#store, this.sessionId, options)) {
+      if (options.types === undefined) this.#note(fact);
+      yield fact;
+    }
   }
 
   snapshot(): Promise<Snapshot | undefined> {
@@ -108,16 +111,20 @@ export class StoreJournal implements Journal {
       const known = this.#known.get(newFact.key);
       if (known !== undefined) return known;
       const fact: Fact = { ...newFact, seq: this.#head + fresh.length + 1, at };
-      this.#known.set(fact.key, fact);
+      this.#note(fact);
       fresh.push(fact);
       return fact;
     });
     if (fresh.length > 0) {
       this.#head += fresh.length;
       this.#eph = 0;
-      if (fresh.some((fact) => fact.type === "run.finished")) this.#known.clear();
     }
     return { facts, stored: this.#enqueue(fresh, options) };
+  }
+
+  #note(fact: Fact): void {
+    if (fact.type === "run.finished") this.#known.clear();
+    else this.#known.set(fact.key, fact);
   }
 
   /** Writes what waits for the end of the tick. Resolves when everything so far is stored. */

@@ -103,7 +103,7 @@ export type OwnerState = {
 export type PendingSession = { readonly sessionId: string; readonly agent: string; readonly owner?: string };
 
 export type SessionStatus = "idle" | "running" | "waiting" | "parked" | "quarantined";
-/** Kept up to date by the holder with every append that changes it; `list` reads only this. */
+/** Kept up to date by the holder with every append that changes it; `list` reads only this. Written a few times a run. */
 export type SessionSummary = {
   readonly sessionId: string;
   readonly agent: string;
@@ -116,6 +116,7 @@ export type SessionSummary = {
   /** The unfinished run, if there is one. */
   readonly runId?: string;
   readonly openRequests: readonly OpenRequest[];
+  /** Of finished runs. */
   readonly usage: Usage;
   readonly parent?: string;
   readonly createdAt: number;

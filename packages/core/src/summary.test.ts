@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Fact } from "./event.ts";
+import { NO_USAGE } from "./message.ts";
 import type { SessionSummary } from "./store.ts";
 import { firstSummary, summarize } from "./summary.ts";
 
@@ -14,7 +15,7 @@ const first = firstSummary({
   agent: "guide",
   title: "T",
   mode: "ask",
-  parent: { sessionId: "ses_0", runId: "run_0", callId: "c" },
+  parent: { sessionId: "ses_0", runId: "run_0", callId: "c", depth: 1, agents: ["lead"], policies: [] },
   actor: ACTOR,
 });
 
@@ -27,6 +28,7 @@ function after(...bodies: readonly object[]): SessionSummary {
 const accepted = { type: "input.accepted", inputId: "a", runId: "run_a" };
 const started = { type: "run.started", inputId: "a", runId: "run_a" };
 const taken = { type: "message.added", inputId: "a", runId: "run_a", message: { role: "user", parts: [] } };
+const finished = { type: "run.finished", runId: "run_a", reason: "end-turn", usage: NO_USAGE };
 const asked = {
   type: "request.opened",
   requestId: "r",
@@ -58,7 +60,7 @@ describe("summarize", () => {
     expect(after(accepted)).toMatchObject({ status: "running", queued: 1 });
     expect(after(accepted, started)).toMatchObject({ status: "running", queued: 1, runId: "run_a" });
     expect(after(accepted, started, taken)).toMatchObject({ status: "running", queued: 0 });
-    const ended = after(accepted, started, taken, { type: "run.finished", runId: "run_a", reason: "end-turn" });
+    const ended = after(accepted, started, taken, finished);
     expect(ended).toMatchObject({ status: "idle", queued: 0 });
     expect(ended).not.toHaveProperty("runId");
   });
@@ -82,13 +84,21 @@ describe("summarize", () => {
     expect(after(accepted, started, taken, accepted, withdrawn)).toMatchObject({ status: "running", queued: 0 });
   });
 
-  it("COST-07 adds up the usage of all turns", () => {
-    const turn = { type: "turn.finished", usage: { inputTokens: 2, outputTokens: 1, costMicroUsd: 5 } };
-    expect(after(turn, turn).usage).toEqual({ inputTokens: 4, outputTokens: 2, costMicroUsd: 10 });
+  it("COST-07 adds up the usage of all runs", () => {
+    const end = { ...finished, usage: { inputTokens: 2, outputTokens: 1, costMicroUsd: 5 } };
+    expect(after(end, end).usage).toEqual({ inputTokens: 4, outputTokens: 2, costMicroUsd: 10 });
   });
 
   it("is the same object when nothing changes that a list shows", () => {
-    for (const type of ["prefix.set", "data", "context.compacted", "task.started", "plan.updated", "turn.started"])
+    for (const type of [
+      "prefix.set",
+      "data",
+      "context.compacted",
+      "task.started",
+      "plan.updated",
+      "turn.started",
+      "turn.finished",
+    ])
       expect(summarize(first, { type, key: "x", seq: 2, at: 9 } as Fact)).toBe(first);
   });
 });

@@ -45,8 +45,8 @@ export function summarize(summary: SessionSummary, fact: Fact): SessionSummary {
     case "tool.finished":
     case "step.finished":
       return awake(summary);
-    case "turn.finished":
-      return { ...summary, usage: addUsage(summary.usage, fact.usage) };
+    case "task.finished":
+      return fact.runId === summary.runId ? awake(summary) : summary;
     case "request.opened":
       return {
         ...summary,
@@ -60,7 +60,8 @@ export function summarize(summary: SessionSummary, fact: Fact): SessionSummary {
       });
     case "run.finished": {
       const { runId: _ended, ...rest } = summary;
-      return { ...rest, openRequests: [], status: summary.queued > 0 ? "running" : "idle" };
+      const usage = addUsage(summary.usage, fact.usage);
+      return { ...rest, usage, openRequests: [], status: summary.queued > 0 ? "running" : "idle" };
     }
     default:
       return summary;

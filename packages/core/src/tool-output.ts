@@ -1,6 +1,6 @@
 /** What a tool returned, as the output that the log keeps and the model reads. */
 
-import type { Json } from "./json.ts";
+import { type Json, toJson } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { errorOutput, text, type ToolOutput, textOutput } from "./message.ts";
 import { check } from "./schema.ts";
@@ -10,13 +10,18 @@ import type { Tool, ToolResult } from "./tool.ts";
 export async function toOutput(tool: Tool, result: ToolResult): Promise<ToolOutput> {
   if (result === undefined || result === null) return textOutput("Done.");
   if (typeof result === "string") return shortened(textOutput(result));
-  if (isToolOutput(result)) return shortened(result);
+  if (isToolOutput(result)) return shortened(tool.builtIn ? result : plain(`${tool.name} returned`, result));
   const value = result as Json; // what is left of ToolResult
   const output = textOutput(JSON.stringify(value));
   if (tool.outputSchema === undefined) return shortened(output);
   const checked = await check(tool.outputSchema, value);
   if (checked.ok) return shortened({ ...output, output: value });
   return errorOutput(`${tool.name} returned something that does not fit its own output schema: ${checked.problem}`);
+}
+
+/** A copy of a ready output that can be stored: its type says so, its author need not. */
+export function plain(what: string, output: ToolOutput): ToolOutput {
+  return toJson(what, output) as unknown as ToolOutput;
 }
 
 function isToolOutput(result: Exclude<ToolResult, void>): result is ToolOutput {

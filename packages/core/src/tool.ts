@@ -53,6 +53,21 @@ export type FlowContext = Omit<ToolContext, "attempt" | "idempotencyKey"> & {
   ) => Promise<Extract<Answer, { type: "question" }>>;
   /** Waits without holding a process; survives restarts. */
   readonly sleep: (name: string, ms: number) => Promise<void>;
+  /** Gives a task to another agent of the runtime, in a session of its own, and waits for its end. */
+  readonly spawn: (name: string, agent: string, task: string, options?: SpawnOptions) => Promise<Spawned>;
+};
+export type SpawnOptions = {
+  /** What the sub-agent must answer, in place of its own `output`. */
+  readonly output?: Schema;
+  /** Does not wait: the session hears of the end whenever it comes. */
+  readonly background?: boolean;
+};
+/** `text` is the sub-agent's last text when it completed, else what went wrong; `output` its structured answer. */
+export type Spawned = {
+  readonly taskId: string;
+  readonly status: "running" | "completed" | "failed" | "stopped" | "lost";
+  readonly text: string;
+  readonly output?: Json;
 };
 export type FlowStep = {
   <T extends Json | void>(name: string, perform: StepPerform<T>): Promise<T>;

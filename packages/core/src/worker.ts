@@ -30,6 +30,8 @@ export class Worker {
   readonly #held = new Map<string, Held>();
   readonly #taking = new Map<string, Promise<boolean>>();
   readonly #own = new Set<string>();
+  /** Of those, what waits for an answer that this process can give. */
+  readonly #waiting = new Set<string>();
   /** Sessions that could not be driven here, and why; asked again when they get new mail or an agent is added. */
   readonly #stuck = new Set<string>();
   readonly #sightings = new Map<string, Sighting>();
@@ -68,21 +70,12 @@ export class Worker {
     this.changed();
   }
 
-  /** A session that waits for a person who can be asked here: driven although nothing else has come for it. */
+  /** A session that waits for a person who can be asked here: driven once nobody else has it, although nothing has come for it. */
   takeWaiting(sessionId: string): void {
     this.#own.add(sessionId);
     this.#stuck.delete(sessionId);
-    this.#takeFromTheDead(sessionId).catch(() => this.#scan());
-  }
-
-  async #takeFromTheDead(sessionId: string): Promise<void> {
-    const summary = await this.#store.summary(sessionId);
-    if (summary === undefined || !this.#wants(sessionId)) return;
-    const session = { sessionId, agent: summary.agent };
-    if (await this.#take(session)) return;
-    for (const { owner, alive } of await this.#store.owners()) {
-      if (alive === false && (await this.#take(session, owner))) return;
-    }
+    this.#waiting.add(sessionId);
+    this.#scan();
   }
 
   /** New mail was stored by this process. */
@@ -183,6 +176,23 @@ export class Worker {
       } else foreign.push(session);
     }
     if (foreign.length > 0) await this.#takeOver(foreign);
+    for (const sessionId of this.#waiting) await this.#takeFree(sessionId);
+  }
+
+  /** Until it is held here, or waits no more. Whoever has it alive may give it back. */
+  async #takeFree(sessionId: string): Promise<void> {
+    const summary = await this.#store.summary(sessionId);
+    if (summary?.status !== "waiting" || this.#held.has(sessionId)) {
+      this.#waiting.delete(sessionId);
+      return;
+    }
+    if (!this.#wants(sessionId)) return;
+    const session = { sessionId, agent: summary.agent };
+    let taken = await this.#take(session);
+    for (const { owner, alive } of taken ? [] : await this.#store.owners())
+      taken ||= alive === false && (await this.#take(session, owner));
+    if (taken) this.#waiting.delete(sessionId);
+    else this.#lookAgain(this.#clock.monotonic() + LIMITS.beatMs);
   }
 
   #wants(sessionId: string): boolean {

@@ -74,9 +74,25 @@ export type RunOutcome = {
 /** What a call touches; permission rules match this and the tool's name. */
 export type Need =
   | { readonly type: "read" | "write"; readonly path: string }
-  | { readonly type: "execute"; readonly command: string }
+  | ExecuteNeed
   | { readonly type: "fetch"; readonly url: string }
   | { readonly type: "other"; readonly what: string };
+
+/** One program that is run. Without `words` only rules of plain words can tell what `command` is. */
+export type ExecuteNeed = {
+  readonly type: "execute";
+  /** For people. */
+  readonly command: string;
+  /** The argument vector; `null` stands for any number of words that are not known. `[null]`: nothing is known. */
+  readonly words?: readonly (string | null)[];
+  /**
+   * How many of the words an open rule must name itself, because they may run or write more than the program is for;
+   * default 1. 0: a step of a script that needs no rule to be allowed.
+   */
+  readonly named?: number;
+  /** Where it runs, when that may be another folder than the root and decides what the words mean. */
+  readonly folder?: string;
+};
 
 /** Makes a workspace of one kind for a root. Throws `workspace-missing` when it is not on this machine. */
 export type WorkspaceFactory = (root: string) => Promise<Workspace>;

@@ -1,6 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import * as fs from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Fact, SessionSummary, Store } from "@capstan/core";
@@ -195,26 +195,26 @@ process.stdin.destroy();`,
   });
 
   it.skipIf(process.platform === "win32")("says that a read-only folder or file cannot be written", async () => {
-    const path = temporaryPath();
-    const store = await sqliteStore({ path });
-    await create(store, "ses_1");
-    await store.close();
-    const folder = join(path, "..");
-    const asked = (target: string) => {
-      const code = `import { sqliteStore } from "@capstan/engines/sqlite";
-await sqliteStore({ path: process.argv[1] }).catch((error) => console.log(error.code, error.message));`;
-      const user = IS_ROOT ? { uid: 65_534, gid: 65_534 } : {};
-      return spawnSync(process.execPath, [...NODE_ARGUMENTS, code, target], { cwd: PACKAGE, encoding: "utf8", ...user })
-        .stdout;
-    };
-    fs.chmodSync(folder, 0o755);
-    fs.chmodSync(path, 0o444);
-    expect(asked(path)).toMatch(new RegExp(`^store-readonly ${path} .*\\n$`));
-    fs.chmodSync(path, 0o666);
-    fs.chmodSync(folder, 0o555);
-    expect(asked(path)).toMatch(new RegExp(`^store-readonly ${path} .*\\n$`));
-    expect(asked(join(folder, "new", "store.db"))).toMatch(/^store-readonly .*new.store\.db .*\n$/);
-    fs.chmodSync(folder, 0o700);
+    const [lockedFile, lockedFolder] = [temporaryPath(), temporaryPath()];
+    for (const path of [lockedFile, lockedFolder]) {
+      const store = await sqliteStore({ path });
+      await create(store, "ses_1");
+      await store.close();
+    }
+    fs.chmodSync(join(lockedFile, ".."), 0o755);
+    fs.chmodSync(lockedFile, 0o444);
+    fs.chmodSync(lockedFolder, 0o666);
+    fs.chmodSync(join(lockedFolder, ".."), 0o555);
+    const targets = [lockedFile, lockedFolder, join(lockedFolder, "..", "new", "store.db")];
+    const code = `import { sqliteStore } from "@capstan/engines/sqlite";
+for (const path of process.argv.slice(1))
+  await sqliteStore({ path }).catch((error) => console.log(error.code, error.message));`;
+    const user = IS_ROOT ? { uid: 65_534, gid: 65_534 } : {};
+    const words = [...NODE_ARGUMENTS, code, ...targets];
+    const { stdout } = spawnSync(process.execPath, words, { cwd: PACKAGE, encoding: "utf8", ...user });
+    fs.chmodSync(join(lockedFolder, ".."), 0o700);
+    const said = targets.map((path) => expect.stringMatching(new RegExp(`^store-readonly ${path} `)));
+    expect(stdout.trimEnd().split("\n")).toEqual(said);
   });
 
   it.skipIf(!CAN_MOUNT)("G8 tells of a real full disk, and goes on when there is room", async () => {
@@ -224,12 +224,14 @@ await sqliteStore({ path: process.argv[1] }).catch((error) => console.log(error.
     const { stdout, stderr } = spawnSync(
       UNSHARE,
       ["--mount", "sh", "-c", shell, "sh", folder, process.execPath, PRELUDE + code],
-      { cwd: PACKAGE, encoding: "utf8" },
+      { cwd: PACKAGE, env: ENV, encoding: "utf8" },
     );
     expect([stdout, stderr]).toEqual(["store-full\nwent on\n", ""]);
   });
 });
 
+/** Code compiled once for all children, in the home of this run of the tests. */
+const ENV = { ...process.env, NODE_COMPILE_CACHE: join(homedir(), "compiled") };
 const NODE_ARGUMENTS = [
   "--conditions=capstan-source",
   "--disable-warning=ExperimentalWarning",
@@ -314,7 +316,7 @@ type Child = {
 
 function start(path: string, code: string, more: readonly string[] = ["full"], before: readonly string[] = []): Child {
   const [command = "", ...words] = [...before, process.execPath, ...NODE_ARGUMENTS, PRELUDE + code, path, ...more];
-  const child = spawn(command, words, { cwd: PACKAGE, stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(command, words, { cwd: PACKAGE, env: ENV, stdio: ["pipe", "pipe", "inherit"] });
   const ended = new Promise<number | null>((resolve) => child.on("exit", resolve));
   onTestFinished(async () => {
     child.kill("SIGKILL");

@@ -13,7 +13,7 @@ import { sqliteStore } from "./sqlite-store.ts";
 describe("sqliteStore", () => {
   for (const durability of ["full", "relaxed"] as const) {
     describe(`contract, ${durability}`, () => {
-      for (const { name, run } of storeContract(() => contractFixture(durability))) it(`SESS-03 ${name}`, run);
+      for (const { name, run } of storeContract(() => contractFixture(durability))) it(`SESS-03 EDGE-13 ${name}`, run);
     });
   }
 
@@ -33,7 +33,7 @@ describe("sqliteStore", () => {
 
     it("G9 EDGE-14 refuses a newer store and leaves every byte as it was", async () => {
       const path = await storeWith(async (store) => create(store, "ses_1"));
-      change(path, "PRAGMA user_version = 2");
+      change(path, "PRAGMA user_version = 3");
       const before = bytesOf(path);
       await rejects(sqliteStore({ path }), "store-newer");
       expect(bytesOf(path)).toEqual(before);
@@ -123,7 +123,7 @@ describe("sqliteStore", () => {
   describe("damage", () => {
     it("G7 puts a session with an altered fact into quarantine and leaves the others alone", async () => {
       const path = await twoSessions();
-      change(path, "UPDATE facts SET body = replace(body, 'x5', 'y5') WHERE session = 1");
+      change(path, "UPDATE facts SET body = replace(body, 'x5', 'y5') WHERE id = 67108864 + 5");
       const store = await open({ path });
       await rejects(store.read("ses_1", { after: 0 }), "session-damaged");
       await rejects(store.read("ses_1", { after: 0, types: ["run.finished"] }), "session-damaged");
@@ -143,7 +143,7 @@ describe("sqliteStore", () => {
       const path = await twoSessions();
       const store = await open({ path });
       const claim = await store.claim("ses_1", "owner-a");
-      change(path, "DELETE FROM facts WHERE session = 1 AND key = 'data/4'");
+      change(path, "DELETE FROM facts WHERE id = 67108864 + 4");
       await rejects(store.read("ses_1", { after: 2 }), "session-damaged");
       const write = { sessionId: "ses_1", epoch: claim?.epoch ?? 0, facts: facts(10, 1) };
       await rejects(store.append(write, { sync: true }), "session-damaged");
@@ -153,14 +153,16 @@ describe("sqliteStore", () => {
     it.each([
       [
         "a byte of the body",
-        "UPDATE facts SET body = substr(body, 1, 20) || '!' || substr(body, 22) WHERE session = 1 AND key = 'data/4'",
+        "UPDATE facts SET body = substr(body, 1, 20) || '!' || substr(body, 22) WHERE id = 67108864 + 4",
       ],
-      ["the key", "UPDATE facts SET key = 'data/4x' WHERE session = 1 AND key = 'data/4'"],
-      ["the type", "UPDATE facts SET type = 'datb' WHERE session = 1 AND key = 'data/4'"],
-      ["the checksum", "UPDATE facts SET checksum = checksum + 1 WHERE session = 1 AND key = 'data/4'"],
-      ["the number", "UPDATE facts SET id = id + 1000 WHERE session = 1 AND key = 'data/4'"],
-      ["a missing row", "DELETE FROM facts WHERE session = 1 AND key = 'data/4'"],
-      ["a missing last row", "DELETE FROM facts WHERE session = 1 AND key = 'data/9'"],
+      [
+        "a body of another",
+        "UPDATE facts SET body = (SELECT body FROM facts WHERE id = 67108864 + 5) WHERE id = 67108864 + 4",
+      ],
+      ["the checksum", "UPDATE facts SET checksum = checksum + 1 WHERE id = 67108864 + 4"],
+      ["the number", "UPDATE facts SET id = id + 1000 WHERE id = 67108864 + 4"],
+      ["a missing row", "DELETE FROM facts WHERE id = 67108864 + 4"],
+      ["a missing last row", "DELETE FROM facts WHERE id = 67108864 + 9"],
       ["a changed head", "UPDATE sessions SET head = 12 WHERE number = 1"],
     ])("G7 notices %s of a fact", async (_name, sql) => {
       const path = await twoSessions();
@@ -183,7 +185,7 @@ describe("sqliteStore", () => {
     });
 
     it.each([
-      ["a missing last fact", "DELETE FROM facts WHERE session = 1 AND key = 'data/9'"],
+      ["a missing last fact", "DELETE FROM facts WHERE id = 67108864 + 9"],
       ["a head that is too low", "UPDATE sessions SET head = 5 WHERE number = 1"],
     ])("G7 does not give a session with %s to an owner", async (_name, sql) => {
       const path = await twoSessions();
@@ -232,7 +234,8 @@ describe("sqliteStore", () => {
     it("EDGE-03 opens a session without touching the facts before its snapshot", async () => {
       const path = await storeWith(async (store) => {
         await create(store, "ses_1");
-        await append(store, "ses_1", facts(2, 99), { snapshot: { seq: 90, version: 1, data: {} } });
+        await append(store, "ses_1", facts(2, 89));
+        await append(store, "ses_1", facts(91, 10), { snapshot: { seq: 90, version: 1, data: {} } });
       });
       change(path, "UPDATE facts SET body = 'gone', checksum = 0 WHERE id % 67108864 <= 90");
       const store = await open({ path });
@@ -522,7 +525,7 @@ function twoSessions(): Promise<string> {
   return storeWith(async (store) => {
     for (const id of ["ses_1", "ses_2"]) {
       await create(store, id);
-      await append(store, id, facts(2, 8));
+      for (const fact of facts(2, 8)) await append(store, id, [fact]); // a row each
     }
   });
 }

@@ -1,6 +1,7 @@
 /** Follows one run to its end, or to the point where only a person elsewhere can move it. Ctrl-C interrupts it. */
 
 import {
+  addUsage,
   CapstanError,
   type Engine,
   isLive,
@@ -83,8 +84,16 @@ async function waitingEnd(
   const requests: readonly OpenRequest[] = Object.values(state.requests);
   if (state.status !== "waiting" || state.run?.id !== run.id) return undefined;
   if (answers === "person" && requests.some(({ body }) => canAsk(body))) return undefined;
-  const { usage, turns } = state.run;
-  return { status: "waiting", text: "", requests, messages: [], usage, turns };
+  const { usage, childUsage, turns } = state.run;
+  return {
+    status: "waiting",
+    text: "",
+    requests,
+    messages: [],
+    usage,
+    treeUsage: addUsage(usage, childUsage),
+    turns,
+  };
 }
 
 /** What keeps a session from being driven here; `first` never resolves, it rejects. */

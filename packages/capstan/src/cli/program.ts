@@ -4,7 +4,10 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { Config } from "../config.ts";
 import type { AnswerFlags } from "./request-answer.ts";
+import type { ExplainFlags } from "./policy-command.ts";
 import type { RunFlags } from "./run-command.ts";
+
+const MODES = ["ask", "accept-edits", "bypass", "plan", "never-ask"];
 
 export type ProgramOptions = {
   /** What the command is called; default `capstan`. */
@@ -54,8 +57,10 @@ function programOf(name: string, config: Config | undefined, act: Act): Command 
   addResume(program, place);
   addSessions(program, place);
   addRequests(program, place);
+  addModels(program, place);
   if (config === undefined) addDemo(program, place);
   addDoctor(program, place);
+  addPolicy(program, place);
   return program.addHelpText(
     "after",
     `\nExit codes: 0 done, 1 failed, 2 usage, 3 refused with nobody to ask, 4 limit, 5 waiting, 130 interrupted.\n`,
@@ -78,15 +83,7 @@ function addRun(program: Command, { name, config, act }: Place): void {
     .option("--max-turns <number>", "end the run after so many model calls", positiveInteger)
     .option("--allow <rule>", "allow what would be asked, such as 'shell(npm test)'; may be repeated", collect, [])
     .option("--deny <rule>", "deny without asking; may be repeated", collect, [])
-    .addOption(
-      new Option("--mode <mode>", "how calls are permitted").choices([
-        "ask",
-        "accept-edits",
-        "bypass",
-        "plan",
-        "never-ask",
-      ]),
-    )
+    .addOption(new Option("--mode <mode>", "how calls are permitted").choices(MODES))
     .option("--config <file>", "take agents from this module or JSON file")
     .addOption(
       new Option("--output <format>", "what stdout gets").choices(["text", "json", "stream-json"]).default("text"),
@@ -178,6 +175,16 @@ function addRequests(program: Command, { name, config, act }: Place): void {
     .action((id: string, flags: AnswerFlags) => act(async () => (await load()).answerRequest(name, config, id, flags)));
 }
 
+function addModels(program: Command, { act }: Place): void {
+  program
+    .command("models")
+    .description("lists the models that can be used here, and what is missing for the others")
+    .option("--json", "one JSON object a line")
+    .action((flags: { readonly json?: boolean }) =>
+      act(async () => (await import("./models-command.ts")).modelsCommand(flags)),
+    );
+}
+
 function addDemo(program: Command, { name, act }: Place): void {
   program
     .command("demo")
@@ -190,6 +197,24 @@ function addDoctor(program: Command, { name, config, act }: Place): void {
     .command("doctor")
     .description("checks what Capstan needs on this machine")
     .action(() => act(async () => (await import("./doctor-command.ts")).doctorCommand(name, config)));
+}
+
+function addPolicy(program: Command, { config, act }: Place): void {
+  const policy = program.command("policy").description("explains what the permission rules say").helpCommand(false);
+  policy
+    .command("explain")
+    .description("says whether a call would be allowed, and which rule decides on each thing it touches")
+    .argument("<call>", "such as 'shell(git status && ls)', 'read_file(README.md)', or a command")
+    .argument("[input]", "the input as JSON, when <call> is a tool's name")
+    .option("--agent <name>", "which agent")
+    .option("--allow <rule>", "as if this were allowed too; may be repeated", collect, [])
+    .option("--deny <rule>", "as if this were denied too; may be repeated", collect, [])
+    .addOption(new Option("--mode <mode>", "under this mode").choices(MODES))
+    .option("--cwd <folder>", "the folder to work in")
+    .option("--json", "one JSON object")
+    .action((call: string, input: string | undefined, flags: ExplainFlags) =>
+      act(async () => (await import("./policy-command.ts")).explainCommand(config, call, input, flags)),
+    );
 }
 
 function collect(value: string, before: readonly string[]): readonly string[] {

@@ -1,4 +1,4 @@
-/** Calls that were denied because nobody could be asked, and the rule that would have allowed each. */
+/** Calls that were denied because nobody could be asked, and the rules that would have allowed each. */
 
 import {
   type Agent,
@@ -9,7 +9,7 @@ import {
   type PermissionMode,
   type PermissionRules,
   policyOf,
-  ruleFor,
+  rulesFor,
   type Tool,
   type Verdict,
 } from "@capstan/core";
@@ -21,8 +21,8 @@ export type Refusal = {
   /** What the call was about, for people. */
   readonly title: string;
   readonly reason: string;
-  /** To be given with `--allow`; absent when no rule can allow it. */
-  readonly rule?: string;
+  /** To be given with `--allow`, each; absent when no rules can allow it. */
+  readonly rules?: readonly string[];
 };
 export type RefusalRules = {
   readonly agent: Agent<unknown>;
@@ -67,12 +67,12 @@ function refusalOf(rules: RefusalRules, tool: Tool, callId: string, input: Json 
     const verdictWith = (own: PermissionRules): Verdict => evaluate(call, policyOf(state, own, permission));
     const { verdict, reason } = verdictWith(agent.permission);
     if (verdict !== "ask") return undefined; // denied by a rule: nobody had to be asked
-    const rule = ruleFor(call);
+    const needed = rulesFor(call);
     const helps =
-      rule !== undefined &&
-      inert(rule) === rule && // what cannot be shown as it is cannot be typed either
-      verdictWith({ ...agent.permission, allow: [...(agent.permission.allow ?? []), rule] }).verdict === "allow";
-    return { callId, tool: tool.name, title: tool.title(input), reason, ...(helps && { rule }) };
+      needed.length > 0 &&
+      needed.every((rule) => inert(rule) === rule) && // what cannot be shown as it is cannot be typed either
+      verdictWith({ ...agent.permission, allow: [...(agent.permission.allow ?? []), ...needed] }).verdict === "allow";
+    return { callId, tool: tool.name, title: tool.title(input), reason, ...(helps && { rules: needed }) };
   } catch {
     return undefined; // an input that does not fit the tool was not denied for want of a person
   }

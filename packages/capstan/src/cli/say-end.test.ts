@@ -13,6 +13,7 @@ function said(result: Partial<RunResult<unknown>>): readonly string[] {
     requests: [],
     messages: [],
     usage: NO_USAGE,
+    treeUsage: NO_USAGE,
     turns: 1,
     ...result,
   };

@@ -89,12 +89,12 @@ function refusalLines(name: string, sessionId: string, refusals: RunEnd["refusal
     "permission-denied",
     `${some} refused because nobody can be asked (${titlesOf(refusals)})`,
   );
-  const rules = [...new Set(refusals.flatMap(({ rule }) => rule ?? []))];
-  const flags = rules.map((rule) => `--allow '${rule.replaceAll("'", `'\\''`)}'`).join(" ");
-  const hopeless = refusals.filter(({ rule }) => rule === undefined);
+  const needed = [...new Set(refusals.flatMap(({ rules }) => rules ?? []))];
+  const flags = needed.map((rule) => `--allow '${rule.replaceAll("'", `'\\''`)}'`).join(" ");
+  const hopeless = refusals.filter(({ rules }) => rules === undefined);
   return [
     failureLine(name, error),
-    ...(rules.length > 0 ? [`  allow with ${flags}`] : []),
+    ...(needed.length > 0 ? [`  allow with ${flags}`] : []),
     ...(hopeless.length > 0
       ? [`  no rule can allow ${titlesOf(hopeless)}; go on in a terminal with "${name} run --session ${sessionId}"`]
       : []),

@@ -7,6 +7,7 @@ import { EXIT, failureLine } from "./failure.ts";
 import { inertLine } from "./inert.ts";
 import type { Screen } from "./screen.ts";
 import { knownSummary, withEngine, withRuntime } from "./stored-sessions.ts";
+import { tableLines } from "./table-lines.ts";
 import { shownTime, transcriptLines } from "./transcript-lines.ts";
 
 export function listSessions(
@@ -126,12 +127,5 @@ function table(sessions: readonly SessionSummary[]): readonly string[] {
     shownTime(updatedAt),
     inertLine(title ?? key ?? "", 60),
   ]);
-  const all = [["SESSION", "STATUS", "AGENT", "LAST CHANGE", "ABOUT"], ...rows];
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
-  return all.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
+  return tableLines([["SESSION", "STATUS", "AGENT", "LAST CHANGE", "ABOUT"], ...rows]);
 }

@@ -1,3 +1,8 @@
 /** capstan/models/anthropic: Claude models. */
 
-export { anthropic, type AnthropicOptions } from "@capstan/models/anthropic";
+export {
+  anthropic,
+  type AnthropicOptions,
+  type AnthropicTokenRequest,
+  anthropicTokens,
+} from "@capstan/models/anthropic";

@@ -142,7 +142,7 @@ describe("crashSweep", () => {
     });
   });
 
-  it("sees a doubled effect when a tool lies about itself", async () => {
+  it("EDGE-11 TEST-04 sees a doubled effect when a tool lies about itself", async () => {
     let happened = 0;
     const liar = tool({
       name: "liar",

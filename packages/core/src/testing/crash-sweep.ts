@@ -8,6 +8,7 @@ import { memoryStore, type MemoryStore } from "../memory-store.ts";
 import type { Model } from "../model.ts";
 import { openRuntime, type Runtime } from "../runtime.ts";
 import type { RuntimeOptions } from "../runtime-options.ts";
+import type { Store } from "../store.ts";
 import { storeEngine } from "../store-engine.ts";
 import { type CrashPoint, crashingStore, type CrashingStore } from "./crashing-store.ts";
 import { fixedIds } from "./fixed-ids.ts";
@@ -19,9 +20,13 @@ export type CrashSweepOptions = Partial<Omit<RuntimeOptions, "agents" | "engine"
   readonly models?: { readonly [agent: string]: Model };
   /** What a user does, from the first call on. Run again after a crash that came before it was acknowledged. */
   readonly journey: (runtime: Runtime) => Promise<unknown>;
+  /** Called for each crash point; what it gives opens the same new, empty store for one process after the other. Default: in memory. */
+  readonly store?: () => OpenSweptStore;
   /** Compares the transcript of a run that had a crash with the undisturbed one. Default: equal, unless a call was in doubt. */
   readonly compare?: (disturbed: string, undisturbed: string) => void;
 };
+/** A store that can be told that one of its owners is dead, as `memoryStore()` can. */
+export type OpenSweptStore = () => Promise<MemoryStore>;
 export type CrashSweepReport = {
   /** Writes of the undisturbed journey; it was crashed before and after each of them. */
   readonly writes: number;
@@ -58,12 +63,12 @@ export async function crashSweep(options: CrashSweepOptions): Promise<CrashSweep
 type Outcome = { readonly writes: number; readonly logs: readonly (readonly Fact[])[]; readonly ledger: Ledger };
 
 async function runOnce(options: CrashSweepOptions, point: CrashPoint | undefined): Promise<Outcome> {
-  const inner = memoryStore();
+  const connect = (options.store ?? inMemory)();
   const ids = fixedIds();
   const ledger = new Ledger();
   const open = async (store: CrashingStore): Promise<Runtime> => {
     const clock = mortalClock(store.crash);
-    const { journey: _journey, compare: _compare, models = {}, ...rest } = options;
+    const { journey: _journey, compare: _compare, store: _store, models = {}, ...rest } = options;
     return openRuntime({
       permission: { mode: rest.onRequest === undefined ? "never-ask" : "ask" },
       ...rest,
@@ -76,13 +81,14 @@ async function runOnce(options: CrashSweepOptions, point: CrashPoint | undefined
       host: { clock, ids },
     });
   };
-  const first = crashingStore(inner, point);
+  const firstStore = await connect();
+  const first = crashingStore(firstStore, point);
   let acknowledged = false;
   const life = async (): Promise<Runtime> => {
     const runtime = await open(first);
     await options.journey(runtime);
     acknowledged = true;
-    await atRest(inner, () => first.crashed);
+    await atRest(firstStore, () => first.crashed);
     return runtime;
   };
   const living = life();
@@ -90,15 +96,16 @@ async function runOnce(options: CrashSweepOptions, point: CrashPoint | undefined
   living.catch(() => undefined); // judged by its log
   if (survivor !== undefined) {
     await survivor.close({ graceMs: 0 });
-    return { writes: first.writes, logs: await logsOf(inner), ledger };
+    return { writes: first.writes, logs: await logsAfter(connect), ledger };
   }
-  ledger.crashed(await logsOf(inner));
-  const second = crashingStore(inner);
+  const secondStore = await connect();
+  ledger.crashed(await logsOf(secondStore));
+  const second = crashingStore(secondStore);
   const runtime = await open(second);
   if (!acknowledged) await options.journey(runtime);
-  await atRest(inner, () => false);
+  await atRest(secondStore, () => false);
   await runtime.close({ graceMs: 0 });
-  return { writes: first.writes + second.writes, logs: await logsOf(inner), ledger };
+  return { writes: first.writes + second.writes, logs: await logsAfter(connect), ledger };
 }
 
 /** The system clock of one life: its timers die with it, so that they do not keep the test's process alive. */
@@ -128,7 +135,7 @@ function mortalClock(crash: Promise<void>): Clock {
 }
 
 /** Every session came to an end or waits for a person. */
-async function atRest(store: MemoryStore, stopped: () => boolean): Promise<void> {
+async function atRest(store: Store, stopped: () => boolean): Promise<void> {
   const from = systemClock.monotonic();
   for (;;) {
     const summaries = await store.list({ limit: 1000 });
@@ -148,7 +155,20 @@ async function atRest(store: MemoryStore, stopped: () => boolean): Promise<void>
   }
 }
 
-async function logsOf(store: MemoryStore): Promise<readonly (readonly Fact[])[]> {
+/** What one more process would find. */
+async function logsAfter(connect: OpenSweptStore): Promise<readonly (readonly Fact[])[]> {
+  const store = await connect();
+  const logs = await logsOf(store);
+  await store.close();
+  return logs;
+}
+
+function inMemory(): OpenSweptStore {
+  const store = memoryStore();
+  return () => Promise.resolve(store);
+}
+
+async function logsOf(store: Store): Promise<readonly (readonly Fact[])[]> {
   const summaries = await store.list({ limit: 1000 });
   const logs = await Promise.all(
     summaries.map(({ sessionId }) => store.read(sessionId, { after: 0, limit: Number.MAX_SAFE_INTEGER })),

@@ -39,6 +39,7 @@ export class Ledger {
     return {
       id: model.id,
       capabilities: model.capabilities,
+      ...(model.price !== undefined && { price: () => model.price?.() }),
       stream: (request) => {
         if (life.crashed) return standstill();
         const replies = request.messages.filter((message) => message.role === "assistant").length;

@@ -164,7 +164,7 @@ function sealCases(of: CaseOf): readonly ContractCase[] {
     of("drops a seal of another provider", replies, async ({ model, sent }) => {
       const first = await answered(model, request());
       const foreign = { provider: "somebody-else", data: { signature: "foreign-signature" } };
-      const parts = partsOf(first).map((part) =>
+      const parts = reply(first).parts.map((part) =>
         "seal" in part && part.seal !== undefined ? { ...part, seal: foreign } : part,
       );
       await answered(model, request([question(), { ...reply(first), parts }, resultsOf(first)]));

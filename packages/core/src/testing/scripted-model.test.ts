@@ -75,7 +75,7 @@ describe("modelContract on wrong models", () => {
 });
 
 describe("scriptedModel", () => {
-  it("takes the turn by the replies in the history, so the same history gives the same reply", async () => {
+  it("TEST-01 takes the turn by the replies in the history, so the same history gives the same reply", async () => {
     const model = scriptedModel([{ text: "one" }, { text: "two" }]);
     const second = request([asked, said("one"), asked]);
     assert.equal(await textOf(model.stream(second)), "two");
@@ -84,7 +84,7 @@ describe("scriptedModel", () => {
     assert.equal(await textOf(model.stream(request([asked, said("one"), asked, said("two"), asked]))), "Done.");
   });
 
-  it("records what it was asked", async () => {
+  it("TEST-01 records what it was asked", async () => {
     const model = scriptedModel([]);
     const messages = [asked];
     await all(model.stream(request(messages)));

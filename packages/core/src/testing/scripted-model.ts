@@ -3,7 +3,7 @@
 import type { TurnReason } from "../event.ts";
 import type { Json } from "../json.ts";
 import type { Part, Usage } from "../message.ts";
-import type { Model, ModelCapabilities, ModelEvent, ModelRequest } from "../model.ts";
+import type { Model, ModelCapabilities, ModelEvent, ModelRequest, Price } from "../model.ts";
 
 export type ScriptedTurn = {
   readonly reasoning?: string;
@@ -27,18 +27,23 @@ export type ScriptedTurn = {
 };
 /** `attempt` is 1 for the first request of a session with this many replies in its history, then 2, 3, ... */
 export type ScriptedReply = ScriptedTurn | ((request: ModelRequest, attempt: number) => ScriptedTurn);
-export type ScriptedModelOptions = { readonly id?: string; readonly capabilities?: ModelCapabilities };
+export type ScriptedModelOptions = {
+  readonly id?: string;
+  readonly capabilities?: ModelCapabilities;
+  readonly price?: Price;
+};
 /** `requests`: all that it was asked, oldest first. */
 export type ScriptedModel = Model & { readonly requests: readonly ModelRequest[] };
 
 /** Takes the turn by the number of assistant messages in the request; when the script is over it says "Done." */
 export function scriptedModel(turns: readonly ScriptedReply[], options: ScriptedModelOptions = {}): ScriptedModel {
-  const { id = "scripted/model", capabilities = {} } = options;
+  const { id = "scripted/model", capabilities = {}, price } = options;
   const requests: ModelRequest[] = [];
   const attempts = new Map<string, number>();
   return {
     id,
     capabilities,
+    ...(price !== undefined && { price: () => price }),
     requests,
     async *stream(request) {
       request.signal.throwIfAborted();

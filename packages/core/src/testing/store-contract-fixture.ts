@@ -42,7 +42,9 @@ export function createdFact(sessionId: string, shape: Shape = {}): FactOf<"sessi
     mode: "default",
     actor: { ...ACTOR, ...(tenant !== undefined && { tenant }) },
     ...(title !== undefined && { title }),
-    ...(parent !== undefined && { parent: { sessionId: parent, runId: "run_1", callId: "run_1/1/0" } }),
+    ...(parent !== undefined && {
+      parent: { sessionId: parent, runId: "run_1", callId: "run_1/1/0", depth: 1, agents: ["lead"], policies: [] },
+    }),
   };
 }
 

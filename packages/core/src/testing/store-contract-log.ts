@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Fact } from "../event.ts";
+import type { Json } from "../json.ts";
 import { LIMITS } from "../limits.ts";
 import {
   createdFact,
@@ -55,19 +56,26 @@ export const logCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "refuses a second fact under a key the session has, and writes nothing",
+    name: "reads from and to any fact, however they were appended",
     async run(store) {
       const { epoch } = await held(store, "ses_1");
-      await store.append(write("ses_1", epoch, [dataFact(2, 1, "one")]), { sync: false });
-      const again = write("ses_1", epoch, [dataFact(3, 1, "two"), dataFact(4, 1, "one")]);
-      await rejects(store.append(again, { sync: false }), "store-conflict");
-      const twice = write("ses_1", epoch, [dataFact(3, 1, "three"), dataFact(4, 1, "three")]);
-      await rejects(store.append(twice, { sync: false }), "store-conflict");
-      assert.deepEqual(await seqs(store, "ses_1"), [1, 2]);
-      await store.create(newSession("ses_2"));
-      const other = await store.claim("ses_2", "owner-a");
-      await store.append(write("ses_2", other?.epoch ?? 0, [dataFact(2, 1, "one")]), { sync: false });
-      assert.deepEqual(await seqs(store, "ses_2"), [1, 2]);
+      let head = 1;
+      for (const count of [1, 3, 200, 2]) {
+        await store.append(write("ses_1", epoch, dataFacts(head + 1, count)), { sync: false });
+        head += count;
+      }
+      for (const after of [0, 1, 2, 3, 4, 5, 6, 100, 204, 205, 206, 207]) {
+        const found = (await store.read("ses_1", { after })).map(({ seq }) => seq);
+        const expected = Array.from({ length: head - after }, (_, index) => after + index + 1);
+        assert.deepEqual(found, expected.slice(0, LIMITS.readPage));
+      }
+      const some = await store.read("ses_1", { after: 2, through: 150, limit: 140 });
+      assert.deepEqual([some[0]?.seq, some.at(-1)?.seq], [3, 142]);
+      const few = await store.read("ses_1", { after: 4, through: 6 });
+      assert.deepEqual(
+        few.map(({ seq }) => seq),
+        [5, 6],
+      );
     },
   },
   {
@@ -141,7 +149,7 @@ export const logCases: readonly StoreCase[] = [
         store.append(write("ses_1", epoch, [dataFact(2, 1)]), { sync: true }),
         store.submit(sendMail("ses_1", "a", "hi")),
         store.append(write("ses_1", epoch + 9, [dataFact(3, "stale")]), { sync: true }),
-        store.append(write("ses_1", epoch, [dataFact(3, 1, "undone"), dataFact(4, 1, "data/2")]), { sync: false }),
+        store.append(write("ses_1", epoch, [dataFact(3, "undone")], { consumes: [9] }), { sync: false }),
         store.submit(sendMail("ses_1", "a", "other")),
         store.append(write("ses_1", epoch, [dataFact(3, 1)], { consumes: [1] }), { sync: false }),
         store.submit(sendMail("ses_0", "a", "hi")),
@@ -157,6 +165,26 @@ export const logCases: readonly StoreCase[] = [
       assert.deepEqual(await store.read("ses_1", { after: 1 }), [dataFact(2, 1), dataFact(3, 1)]);
       assert.deepEqual(await store.mail("ses_1"), []);
       assert.equal((await store.mail("ses_2")).length, 1);
+    },
+  },
+  {
+    name: "G8 a fact that is no JSON, which no type allows, hurts no other write of its tick",
+    async run(store) {
+      const other = await held(store, "ses_0");
+      const cyclic: { self?: unknown } = {};
+      cyclic.self = cyclic;
+      for (const [index, value] of [10n, cyclic, { deep: [1n] }].entries()) {
+        const bad = `ses_bad_${index}`;
+        const { epoch } = await held(store, bad);
+        const [before, odd, after] = await Promise.allSettled([
+          store.append(write("ses_0", other.epoch, [dataFact(2 + 2 * index, "before")]), { sync: true }),
+          store.append(write(bad, epoch, [dataFact(2, value as Json)]), { sync: true }), // as a careless author would
+          store.append(write("ses_0", other.epoch, [dataFact(3 + 2 * index, "after")]), { sync: false }),
+        ]);
+        assert.deepEqual([before.status, after.status], ["fulfilled", "fulfilled"]);
+        if (odd.status === "rejected") assert.deepEqual(await seqs(store, bad), [1]);
+      }
+      assert.deepEqual(await seqs(store, "ses_0"), [1, 2, 3, 4, 5, 6, 7]);
     },
   },
   {

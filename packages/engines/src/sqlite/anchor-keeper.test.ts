@@ -45,6 +45,33 @@ describe("anchorKeeper", () => {
     expect(heads(path)).toEqual([4]);
   });
 
+  it("G7 anchors a head that is dirty for 5 s, also after a time when there was nothing to anchor", async () => {
+    const { path, clock, fire } = fixture();
+    const keeper = anchorKeeper({ path, clock, barrier: async () => {} });
+    const anchor = { sessionId: "a", number: 1, head: 4 };
+    keeper.wrote(anchor, { synced: false, finished: false });
+    const idle = await fire();
+    await keeper.removing(anchor);
+    idle(); // nothing is left to do
+    keeper.wrote({ sessionId: "b", number: 2, head: 7 }, { synced: false, finished: false });
+    (await fire())();
+    await until(() => heads(path).includes(7));
+    keeper.wrote({ sessionId: "b", number: 2, head: 9 }, { synced: true, finished: true });
+    await until(() => heads(path).includes(9));
+    await keeper.close();
+  });
+
+  it("G7 anchors a head whose time came while another was being anchored", async () => {
+    const { path, clock, fire } = fixture();
+    const keeper = anchorKeeper({ path, clock, barrier: async () => {} });
+    keeper.wrote({ sessionId: "a", number: 1, head: 4 }, { synced: true, finished: true });
+    keeper.wrote({ sessionId: "b", number: 2, head: 7 }, { synced: false, finished: false });
+    (await fire())();
+    (await fire())(); // set again: the first came too early
+    await until(() => heads(path).includes(7));
+    await keeper.close();
+  });
+
   it("sets no timer once it is closed", async () => {
     const { path, clock, timers } = fixture();
     const keeper = anchorKeeper({ path, clock, barrier: async () => {} });
@@ -62,7 +89,8 @@ function fixture() {
   let armed = Promise.withResolvers<() => void>();
   const clock: Clock = {
     ...systemClock,
-    after(_ms, run) {
+    after(ms, run) {
+      if (ms !== 5_000) throw new Error(`a timer of ${ms} ms`);
       set += 1;
       armed.resolve(run);
       return () => {};
@@ -78,4 +106,9 @@ function fixture() {
 
 function heads(path: string): readonly number[] {
   return [...readAnchors(path).values()].map(({ head }) => head);
+}
+
+/** Turns of the event loop, in which the disk does its part. */
+async function until(ready: () => boolean): Promise<void> {
+  while (!ready()) await new Promise((resolve) => setImmediate(resolve));
 }

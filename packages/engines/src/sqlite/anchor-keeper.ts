@@ -78,9 +78,12 @@ function arm(state: State): void {
   );
 }
 
-/** One at a time; `saving` is unset when the work is over, also when it was over at once. */
+/** One at a time; `saving` is unset when the work is over, also when it was over at once. What came meanwhile is not forgotten. */
 function begin(state: State, work: (state: State) => Promise<void>): void {
-  state.saving ??= work(state).finally(() => (state.saving = undefined));
+  state.saving ??= work(state).finally(() => {
+    state.saving = undefined;
+    if (state.written.size + state.synced.size > 0) arm(state);
+  });
 }
 
 /** Never rejects: a failure is tried again with the next anchor. */

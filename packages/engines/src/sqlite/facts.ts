@@ -2,53 +2,38 @@
 
 import { crc32 } from "node:zlib";
 import { CapstanError, LIMITS, namedBlobs, type Fact, type ReadFacts } from "@capstan/core";
-import { sqliteCode, SQLITE, type Database, type SqlValue } from "./database.ts";
+import { sqliteCode, SQLITE, type Database } from "./database.ts";
 import { damaged } from "./session-row.ts";
-import { toText } from "./text.ts";
 
 /** Room for the facts of one session in the key of the table: 67 million, for 134 million sessions. */
 const FACTS_PER_SESSION = 2 ** 26;
-const SELECT = "SELECT id, key, type, checksum, body FROM facts WHERE id > ? AND id <= ? ORDER BY id";
+/** Facts of one row: what was appended together is read together. */
+const ROW_FACTS = 64;
+const SELECT = "SELECT id, checksum, body FROM facts WHERE id > ? AND id < ? ORDER BY id";
+const INSERT = "INSERT INTO facts (id, checksum, body) VALUES (?, ?, ?)";
 
-type FactRow = {
-  readonly id: number;
-  readonly key: string;
-  readonly type: string;
-  readonly checksum: number;
-  readonly body: string;
-};
+type FactRow = { readonly id: number; readonly checksum: number; readonly body: string };
 
-/** Throws `lost-ownership` unless the facts follow `head`, `store-conflict` for a key that the session has. */
+/** Throws `lost-ownership` unless the facts follow `head`. */
 export function addFacts(db: Database, sessionId: string, session: number, head: number, facts: readonly Fact[]): void {
-  for (let from = 0; from < facts.length; from += ROWS) {
-    const rows = facts.slice(from, from + ROWS);
-    const values = rows.flatMap((fact, index) => rowOf(db, sessionId, session, head + from + index + 1, fact));
+  const wrong = facts.findIndex(({ seq }, index) => seq !== head + index + 1);
+  if (wrong !== -1) throw outOfOrder(sessionId, head + wrong + 1, facts[wrong]?.seq);
+  for (let from = 0; from < facts.length; from += ROW_FACTS) {
+    const row = facts.slice(from, from + ROW_FACTS);
+    const last = head + from + row.length;
+    const body = JSON.stringify(row);
+    nameBlobs(db, session, body);
     try {
-      db.run(INSERTS[rows.length - 1] as string, ...values); // one for each number of rows
+      db.run(INSERT, rowId(session, last), checksumOf(last, body), body);
     } catch (error) {
-      throw sqliteCode(error) === SQLITE.CONSTRAINT ? refused(db, sessionId, session, rows, error) : error;
+      const taken = sqliteCode(error) === SQLITE.CONSTRAINT;
+      throw taken ? damaged(sessionId, "it has facts beyond its head", error) : error;
     }
   }
 }
 
-/** Rows of one statement: a statement costs as much as a row. */
-const ROWS = 16;
-const COLUMNS = "(?, ?, ?, ?, ?, ?)";
-
-/** By the number of rows less one. */
-const INSERTS: readonly string[] = Array.from({ length: ROWS }, (_none, more) => {
-  const values = Array.from({ length: more + 1 }, () => COLUMNS).join(", ");
-  return `INSERT INTO facts (id, session, key, type, checksum, body) VALUES ${values}`;
-});
-
-function rowOf(db: Database, sessionId: string, session: number, seq: number, fact: Fact): readonly SqlValue[] {
-  if (fact.seq !== seq) {
-    throw new CapstanError("lost-ownership", `Session ${sessionId} goes on at fact ${seq}, not at ${fact.seq}`);
-  }
-  const key = toText(fact.key);
-  const body = JSON.stringify(fact);
-  nameBlobs(db, session, body);
-  return [rowId(session, seq), session, key, fact.type, checksumOf(seq, key, fact.type, body), body];
+export function outOfOrder(sessionId: string, next: number, seq: number | undefined): CapstanError {
+  return new CapstanError("lost-ownership", `Session ${sessionId} goes on at fact ${next}, not at ${seq}`);
 }
 
 /** Facts of one page, checked. Throws `session-damaged` where a row is altered or missing. */
@@ -61,19 +46,28 @@ export function readFacts(db: Database, sessionId: string, session: number, head
   let seq = after;
   try {
     if (through <= after || limit <= 0) return found;
-    for (const row of db.rows<FactRow>(SELECT, rowId(session, after), rowId(session, through))) {
-      seq += 1;
-      if (row.id !== rowId(session, seq)) throw damaged(sessionId, `fact ${seq} is missing`);
-      const { checksum, key, type, body } = row;
-      if (checksum !== checksumOf(seq, key, type, body)) throw damaged(sessionId, `fact ${seq} was altered`);
-      if (types === undefined || types.has(type)) found.push(JSON.parse(body) as Fact); // the checksum says it is as written
-      if (found.length >= limit) return found;
+    for (const row of db.rows<FactRow>(SELECT, rowId(session, after), rowId(session, FACTS_PER_SESSION))) {
+      const facts = factsOf(row, sessionId, seq + 1);
+      for (const fact of facts) {
+        if (fact.seq <= seq) continue;
+        seq = fact.seq;
+        if (types === undefined || types.has(fact.type)) found.push(fact);
+        if (found.length >= limit || seq === through) return found;
+      }
     }
   } catch (error) {
     throw sqliteCode(error) === SQLITE.CORRUPT ? damaged(sessionId, `fact ${seq + 1} cannot be read`, error) : error;
   }
-  if (seq < through) throw damaged(sessionId, `fact ${seq + 1} is missing`);
-  return found;
+  throw damaged(sessionId, `fact ${seq + 1} is missing`);
+}
+
+/** The facts of a row, of which `next` must be one. */
+function factsOf({ id, checksum, body }: FactRow, sessionId: string, next: number): readonly Fact[] {
+  const last = id % FACTS_PER_SESSION;
+  if (checksum !== checksumOf(last, body)) throw damaged(sessionId, `a fact of ${next} to ${last} was altered`);
+  const facts = JSON.parse(body) as readonly Fact[]; // the checksum says it is as written
+  if ((facts[0]?.seq ?? last) > next) throw damaged(sessionId, `fact ${next} is missing`);
+  return facts;
 }
 
 /** Whether the last fact is where the head says, at a cost that does not depend on their number. */
@@ -101,25 +95,10 @@ export function nameBlobs(db: Database, session: number, text: string): void {
 }
 
 /** CRC-32 of a row: a changed byte or a row in another place does not match. */
-export function checksumOf(place: number, key: string, type: string, body: string): number {
-  return crc32(`${place} ${type} ${key} ${body}`);
+export function checksumOf(place: number, text: string): number {
+  return crc32(`${place} ${text}`);
 }
 
 function rowId(session: number, seq: number): number {
   return session * FACTS_PER_SESSION + seq;
-}
-
-function refused(
-  db: Database,
-  sessionId: string,
-  session: number,
-  facts: readonly Fact[],
-  cause: unknown,
-): CapstanError {
-  const known = (fact: Fact): boolean =>
-    db.get("SELECT 1 FROM facts WHERE session = ? AND key = ?", session, toText(fact.key)) !== undefined;
-  const keys = facts.map((fact) => fact.key);
-  const twice = facts.find((fact, index) => keys.indexOf(fact.key) !== index) ?? facts.find(known);
-  if (twice === undefined) return damaged(sessionId, `it has facts beyond its head`, cause);
-  return new CapstanError("store-conflict", `Session ${sessionId} refused the write: it has a fact ${twice.key}`);
 }

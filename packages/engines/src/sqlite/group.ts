@@ -109,9 +109,8 @@ function flush(state: State): void {
 function perform(state: State, items: readonly Item[]): boolean {
   let outcomes: readonly Outcome[];
   try {
-    const db = begin(state, items);
-    outcomes = items.map((item) => attempt(state, db, item, items.length > 1));
-    db.run("COMMIT");
+    outcomes = attemptAll(state, items);
+    state.db?.run("COMMIT");
     state.busySince = undefined;
     if (items.some(({ kind }) => kind !== "read")) state.unsynced = state.synchronous !== "FULL";
   } catch (error) {
@@ -147,26 +146,40 @@ function begin(state: State, items: readonly Item[]): Database {
   return db;
 }
 
-function attempt(state: State, db: Database, { work }: Item, together: boolean): Outcome {
-  if (together) db.run("SAVEPOINT work");
+/** When one of them throws, all is undone and done once more, each under a savepoint, so that only its own work is missing. */
+function attemptAll(state: State, items: readonly Item[]): readonly Outcome[] {
+  const db = begin(state, items);
   try {
-    const value = work(db);
-    if (together) db.run("RELEASE work");
-    return { ok: true, value };
-  } catch (thrown) {
-    const error = sqliteCode(thrown) === SQLITE.CORRUPT ? toStoreError(thrown, state.options.path) : thrown;
-    // What SQLite refuses may have ended the transaction: the whole group fails. What a caller gave wrongly hurts nobody else.
-    const ours = CapstanError.is(error) || sqliteCode(error) === undefined;
-    if (!ours || !db.inTransaction) throw error;
-    if (together) {
-      db.run("ROLLBACK TO work");
-      db.run("RELEASE work");
-    } else {
-      db.run("ROLLBACK");
-      db.run("BEGIN");
-    }
-    return { ok: false, error };
+    return items.map(({ work }) => ({ ok: true, value: work(db) }));
+  } catch (error) {
+    throwUnlessOurs(error, db);
+    db.run("ROLLBACK");
+    begin(state, items);
+    return items.length > 1 ? items.map((item) => attempt(state, db, item)) : [failure(state, error)];
   }
+}
+
+function attempt(state: State, db: Database, { work }: Item): Outcome {
+  db.run("SAVEPOINT work");
+  try {
+    return { ok: true, value: work(db) };
+  } catch (error) {
+    throwUnlessOurs(error, db);
+    db.run("ROLLBACK TO work");
+    return failure(state, error);
+  } finally {
+    if (db.inTransaction) db.run("RELEASE work");
+  }
+}
+
+function failure(state: State, error: unknown): Outcome {
+  return { ok: false, error: toStoreError(error, state.options.path) };
+}
+
+/** What SQLite refuses may have ended the transaction: the whole group fails. What a caller gave wrongly hurts nobody else. */
+function throwUnlessOurs(error: unknown, db: Database): void {
+  const code = sqliteCode(error);
+  if (!db.inTransaction || (code !== undefined && code !== SQLITE.CORRUPT)) throw error;
 }
 
 function waitForLock(state: State): boolean {

@@ -2,7 +2,7 @@
 
 import { CapstanError, type Append, type Claim, type Snapshot } from "@capstan/core";
 import type { Database } from "./database.ts";
-import { addFacts, checksumOf, isWhole } from "./facts.ts";
+import { addFacts, checksumOf, isWhole, outOfOrder } from "./facts.ts";
 import { consumeMail, setTimers } from "./mail.ts";
 import { damaged, find, mustFind, requireWhole, summaryText } from "./session-row.ts";
 import { toText } from "./text.ts";
@@ -22,33 +22,37 @@ export function release(db: Database, sessionId: string, epoch: number): void {
   db.run("UPDATE sessions SET owner = NULL WHERE id = ? AND epoch = ? AND owner IS NOT NULL", toText(sessionId), epoch);
 }
 
+/** What an append may write to: held under this epoch, not in quarantine, and at this head unless that is null. */
+const HELD = "id = ? AND epoch = ? AND head = coalesce(?, head) AND owner IS NOT NULL AND damage IS NULL";
+const MOVE = `UPDATE sessions SET head = head + ? WHERE ${HELD} RETURNING number, head`;
+const MOVE_AND_SUM_UP = `UPDATE sessions SET head = head + ?, status = ?, summary = ? WHERE ${HELD} RETURNING number, head`;
+
+type Moved = { readonly number: number; readonly head: number };
+
 /** Answers where the session now ends. */
-export function append(db: Database, write: Append): { readonly number: number; readonly head: number } {
+export function append(db: Database, write: Append): Moved {
   const { sessionId, epoch, facts, consumes = [], summary, timers = [], snapshot } = write;
-  const row = find(db, sessionId);
-  if (row === undefined || row.owner === null || row.epoch !== epoch) {
-    throw new CapstanError("lost-ownership", `Session ${sessionId} is no longer held by this worker`);
-  }
-  requireWhole(row);
-  const { number } = row;
-  addFacts(db, sessionId, number, row.head, facts);
+  const first = facts[0]?.seq;
+  const held = [toText(sessionId), epoch, first === undefined ? null : first - 1];
+  const moved =
+    summary === undefined
+      ? db.get<Moved>(MOVE, facts.length, ...held)
+      : db.get<Moved>(MOVE_AND_SUM_UP, facts.length, summary.status, summaryText(summary), ...held);
+  if (moved === undefined) throw refused(db, write);
+  const { number, head } = moved;
+  addFacts(db, sessionId, number, head - facts.length, facts);
   consumeMail(db, sessionId, number, consumes);
   setTimers(db, number, timers);
   if (snapshot !== undefined) setSnapshot(db, number, snapshot);
-  const head = row.head + facts.length;
-  if (summary !== undefined) {
-    const text = summaryText(summary);
-    db.run(
-      "UPDATE sessions SET head = ?, status = ?, summary = ? WHERE number = ?",
-      head,
-      summary.status,
-      text,
-      number,
-    );
-  } else if (facts.length > 0) {
-    db.run("UPDATE sessions SET head = ? WHERE number = ?", head, number);
-  }
   return { number, head };
+}
+
+function refused(db: Database, { sessionId, epoch, facts }: Append): CapstanError {
+  const row = find(db, sessionId);
+  if (row === undefined || row.owner === null || row.epoch !== epoch)
+    return new CapstanError("lost-ownership", `Session ${sessionId} is no longer held by this worker`);
+  requireWhole(row);
+  return outOfOrder(sessionId, row.head + 1, facts[0]?.seq);
 }
 
 export function snapshot(db: Database, sessionId: string): Snapshot | undefined {
@@ -61,12 +65,12 @@ export function snapshot(db: Database, sessionId: string): Snapshot | undefined 
     readonly data: string;
   }>("SELECT seq, version, checksum, data FROM snapshots WHERE session = ?", number);
   // A damaged snapshot is as good as none: the facts are folded instead.
-  if (row === undefined || row.checksum !== checksumOf(row.seq, "", "snapshot", row.data)) return undefined;
+  if (row === undefined || row.checksum !== checksumOf(row.seq, `snapshot ${row.data}`)) return undefined;
   return { seq: row.seq, version: row.version, data: JSON.parse(row.data) };
 }
 
 function setSnapshot(db: Database, session: number, { seq, version, data }: Snapshot): void {
   const text = JSON.stringify(data);
   const sql = "INSERT OR REPLACE INTO snapshots (session, seq, version, checksum, data) VALUES (?, ?, ?, ?, ?)";
-  db.run(sql, session, seq, version, checksumOf(seq, "", "snapshot", text), text);
+  db.run(sql, session, seq, version, checksumOf(seq, `snapshot ${text}`), text);
 }

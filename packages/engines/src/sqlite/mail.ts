@@ -37,7 +37,7 @@ export function submit(db: Database, mail: NewMail): Accepted {
   const key = toText(mail.key);
   const isInput = mail.body.type === "op" && mail.body.op.type === "send";
   const entry = JSON.stringify({ actor: mail.actor, ...mail.body });
-  const checksum = checksumOf(position, key, "mail", entry);
+  const checksum = checksumOf(position, `mail ${key} ${entry}`);
   db.run(INSERT, number, position, key, digest, JSON.stringify(mail.accepted), isInput ? 1 : 0, checksum, entry);
   nameBlobs(db, number, entry);
   return mail.accepted;
@@ -49,7 +49,7 @@ export function unread(db: Database, sessionId: string): readonly MailboxEntry[]
   const sql =
     "SELECT position, key, checksum, entry FROM mail WHERE session = ? AND entry IS NOT NULL ORDER BY position";
   return db.all<MailRow>(sql, number).map(({ position, key, checksum, entry }) => {
-    if (checksum !== checksumOf(position, key ?? "", "mail", entry))
+    if (checksum !== checksumOf(position, `mail ${key ?? ""} ${entry}`))
       throw damaged(sessionId, `mail ${position} was altered`);
     const body = JSON.parse(entry) as MailboxEntry; // the checksum says it is as written
     if (body.type === "timer") return { ...body, key: `timer/${body.name}/${position}`, position };
@@ -84,7 +84,7 @@ export function fireTimers(db: Database, now: number): number | undefined {
     const position = nextPosition(db, session);
     const actor = { id: "timer", door: "store" };
     const entry = JSON.stringify({ actor, type: "timer", name: fromText(name) });
-    db.run(INSERT, session, position, null, null, null, 0, checksumOf(position, "", "mail", entry), entry);
+    db.run(INSERT, session, position, null, null, null, 0, checksumOf(position, `mail  ${entry}`), entry);
     db.run("DELETE FROM timers WHERE session = ? AND name = ?", session, name);
   }
   return nextDue(db);

@@ -13,12 +13,12 @@ describe("migrate", () => {
       (one) => one.exec("UPDATE t SET y = x + 1"),
     ];
     migrate(db, path, steps);
-    expect(contentOf(db)).toEqual({ version: 3, rows: [{ x: 1, y: 2 }] });
-    const backup = openDatabase(`${path}.v1.backup`, { busyMs: 0 });
-    expect(contentOf(backup)).toEqual({ version: 1, rows: [{ x: 1 }] });
+    expect(contentOf(db)).toEqual({ version: 4, rows: [{ x: 1, y: 2 }] });
+    const backup = openDatabase(`${path}.v2.backup`, { busyMs: 0 });
+    expect(contentOf(backup)).toEqual({ version: 2, rows: [{ x: 1 }] });
     backup.close();
     migrate(db, path, steps);
-    expect(contentOf(db).version).toBe(3);
+    expect(contentOf(db).version).toBe(4);
   });
 
   it("G9 changes nothing when a step fails", () => {
@@ -28,7 +28,7 @@ describe("migrate", () => {
       throw new Error("step failed");
     };
     expect(() => migrate(db, path, [failing])).toThrow("step failed");
-    expect(contentOf(db)).toEqual({ version: 1, rows: [{ x: 1 }] });
+    expect(contentOf(db)).toEqual({ version: 2, rows: [{ x: 1 }] });
   });
 });
 
@@ -40,7 +40,7 @@ function store(): { readonly db: Database; readonly path: string } {
     db.close();
     fs.rmSync(folder, { recursive: true });
   });
-  db.exec("CREATE TABLE t (x); INSERT INTO t VALUES (1); PRAGMA user_version = 1");
+  db.exec("CREATE TABLE t (x); INSERT INTO t VALUES (1); PRAGMA user_version = 2");
   return { db, path };
 }
 

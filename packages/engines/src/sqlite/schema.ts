@@ -6,9 +6,11 @@ import { prepareFiles, sizeOf, type Found } from "./files.ts";
 
 /** "Caps" in ASCII: marks the file as ours. */
 const APPLICATION_ID = 0x43617073;
-const VERSION = 1;
-/** What leads from version `n + 1` to `n + 2`, by index. None yet. */
+/** The first version that was released. */
+const FIRST = 2;
+/** What leads from version `FIRST + n` to the next, by index. None yet. */
 const MIGRATIONS: readonly Migration[] = [];
+const VERSION: number = FIRST + MIGRATIONS.length;
 /** SQLite's own wait while opening; later waits do not block the thread for long. */
 const OPEN_BUSY_MS = 5_000;
 /** Files up to this size are checked whole when they are opened: a few milliseconds. */
@@ -20,8 +22,8 @@ const CHECKPOINT_PAGES = 2_000;
 export type Migration = (db: Database) => void;
 
 /**
- * Facts are found by `session * FACTS_PER_SESSION + seq`, which keeps a session's facts together in one B-tree by number:
- * faster to write than a key of two columns. `checksum` is CRC-32 over the columns and the body.
+ * A row of facts holds those of one append as a JSON array and is found by `session * FACTS_PER_SESSION + seq` of its last
+ * one, which keeps a session's facts together in one B-tree by number. `checksum` is CRC-32 over the number and the body.
  */
 const TABLES = `
 CREATE TABLE sessions (
@@ -34,11 +36,7 @@ CREATE INDEX sessions_tenant ON sessions (tenant) WHERE tenant <> '';
 CREATE INDEX sessions_parent ON sessions (parent) WHERE parent IS NOT NULL;
 CREATE INDEX sessions_owner ON sessions (owner) WHERE owner IS NOT NULL;
 CREATE INDEX sessions_active ON sessions (status) WHERE status = 'running';
-CREATE TABLE facts (
-  id INTEGER PRIMARY KEY, session INTEGER NOT NULL, key TEXT NOT NULL, type TEXT NOT NULL,
-  checksum INTEGER NOT NULL, body TEXT NOT NULL
-);
-CREATE UNIQUE INDEX facts_key ON facts (session, key);
+CREATE TABLE facts (id INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE mail (
   session INTEGER NOT NULL, position INTEGER NOT NULL, key TEXT, digest TEXT, accepted TEXT, input INTEGER NOT NULL,
   checksum INTEGER NOT NULL, entry TEXT, PRIMARY KEY (session, position)
@@ -95,12 +93,12 @@ export function openStore(options: OpenOptions): Database {
 /** Backs up to `<path>.v<from>.backup`, then migrates in one transaction. */
 export function migrate(db: Database, path: string, migrations: readonly Migration[]): void {
   const from = versionOf(db);
-  if (from === migrations.length + 1) return;
+  if (from === FIRST + migrations.length) return;
   db.exec(`VACUUM INTO '${`${path}.v${from}.backup`.replaceAll("'", "''")}'`);
   db.exec("BEGIN IMMEDIATE");
   try {
-    for (const step of migrations.slice(versionOf(db) - 1)) step(db);
-    db.exec(`PRAGMA user_version = ${migrations.length + 1}`);
+    for (const step of migrations.slice(versionOf(db) - FIRST)) step(db);
+    db.exec(`PRAGMA user_version = ${FIRST + migrations.length}`);
     db.exec("COMMIT");
   } catch (error) {
     if (db.inTransaction) db.exec("ROLLBACK");
@@ -115,9 +113,9 @@ function refuseForeign(path: string, found: Found): void {
     const message = `${path} was written by a newer Capstan (schema ${version}, this one knows ${VERSION}); it was not changed. Update Capstan`;
     throw new CapstanError("store-newer", message);
   }
-  if (applicationId === APPLICATION_ID && version >= 1) return;
+  if (applicationId === APPLICATION_ID && version >= FIRST) return;
   if (applicationId === 0 && version === 0) return; // perhaps a creation that was cut short; SQLite tells
-  throw damagedStore(path, "it is an SQLite file that Capstan did not write");
+  throw damagedStore(path, "it is an SQLite file that no release of Capstan wrote");
 }
 
 function bringUp(db: Database, path: string): void {

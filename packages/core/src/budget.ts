@@ -1,0 +1,147 @@
+/** Budgets by reservation: what a model call may cost at most is set aside before it, and what a sub-agent gets is given before it starts. */
+
+import type { Agent } from "./agent.ts";
+import { timeLeft } from "./deadline.ts";
+import { CapstanError } from "./errors.ts";
+import type { Limits } from "./event.ts";
+import type { Hold } from "./hold.ts";
+import { LIMITS } from "./limits.ts";
+import { type Message, tokensOf, type Usage } from "./message.ts";
+import type { Model, ModelRequest, Price } from "./model.ts";
+import type { RunState, SessionState } from "./session-state.ts";
+
+type Kind = "tokens" | "microUsd" | "calls";
+const KINDS: readonly Kind[] = ["tokens", "microUsd", "calls"];
+
+/** What is neither spent nor set aside, for each kind that the run limits. May be negative. */
+export function budgetLeft({ run, tasks }: Pick<SessionState, "run" | "tasks">): Limits {
+  const left: { [K in Kind]?: number } = {};
+  if (run === undefined) return left;
+  const granted = Object.values(tasks).filter((task) => task.runId === run.id);
+  for (const kind of KINDS) {
+    const limit = run.limits[kind];
+    if (limit === undefined) continue;
+    const grants = granted.reduce((sum, { grant }) => sum + (grant?.[kind] ?? 0), 0);
+    left[kind] = limit - spent(run, kind) - grants - reservedNow(run, kind);
+  }
+  return left;
+}
+
+function spent({ usage, childUsage, callsMade, childCalls, lost }: RunState, kind: Kind): number {
+  switch (kind) {
+    case "tokens":
+      return tokensOf(usage) + tokensOf(childUsage) + (lost.tokens ?? 0);
+    case "microUsd":
+      return costOf(usage) + costOf(childUsage) + (lost.microUsd ?? 0);
+    case "calls":
+      return callsMade + childCalls;
+    default:
+      return kind satisfies never;
+  }
+}
+
+function costOf(usage: Usage): number {
+  return usage.costMicroUsd ?? 0;
+}
+
+function reservedNow({ turn }: RunState, kind: Kind): number {
+  return turn?.reason === undefined ? (turn?.reserved?.[kind] ?? 0) : 0;
+}
+
+/** Whether some limit of the run is used up. */
+export function isSpent(state: Pick<SessionState, "run" | "tasks">): boolean {
+  return Object.values(budgetLeft(state)).some((left) => left <= 0);
+}
+
+/** How many sub-agents what is left is shared among; one more share stays with the run. */
+export type Share = { readonly among: number };
+
+/** What a sub-agent may spend: its own limits, and no more than its share of what the run has left. */
+export function grantFor(hold: Hold, agent: Agent<unknown>, { among }: Share): Limits | undefined {
+  const { state } = hold;
+  const { run } = state;
+  if (run === undefined) return undefined;
+  const left = budgetLeft(state);
+  const grant: { [K in Kind | "wallMs"]?: number } = {};
+  for (const kind of KINDS) {
+    const mine = left[kind];
+    if (mine === undefined) continue;
+    const share = Math.max(0, Math.floor(mine / (among + 1)));
+    grant[kind] = Math.min(share, agent.limits[kind] ?? share);
+  }
+  if (run.limits.wallMs !== undefined) {
+    const time = Math.max(1, timeLeft(run, hold.definitions.clock.now()));
+    grant.wallMs = Math.min(time, agent.limits.wallMs ?? time);
+  }
+  return Object.keys(grant).length === 0 ? undefined : grant;
+}
+
+type Reserved = { readonly request: ModelRequest; readonly reserved?: Limits };
+
+/**
+ * Sets aside what the call may cost at most, and cuts the answer's length to what can be paid. `undefined`: not even a
+ * short answer can be paid. Throws `price-unknown` when money is limited and the model has no price.
+ */
+export async function reserve(hold: Hold, model: Model, request: ModelRequest): Promise<Reserved | undefined> {
+  const { tokens, microUsd } = budgetLeft(hold.state);
+  if (tokens === undefined && microUsd === undefined) return { request };
+  const price = microUsd === undefined ? undefined : await priceOf(model);
+  const { messages } = await hold.conversation();
+  const prompt = promptBound(request, hold.state.contextTokens, messages.length);
+  const rates = price === undefined ? undefined : ratesOf(price, prompt);
+  const asked = request.settings.maxOutputTokens ?? LIMITS.reservedOutputTokens;
+  const byTokens = tokens === undefined ? asked : tokens - prompt;
+  const byMoney =
+    rates === undefined || microUsd === undefined
+      ? asked
+      : Math.floor((microUsd - prompt * rates.input) / rates.output);
+  const output = Math.min(asked, byTokens, byMoney);
+  if (output < Math.min(asked, LIMITS.leastOutputTokens)) return undefined;
+  if (output < asked)
+    hold.notice("info", "budget-shrunk", `The answer may take ${output} tokens: more does not fit the budget`);
+  const reserved: Limits = {
+    tokens: prompt + output,
+    ...(rates !== undefined && { microUsd: Math.ceil(prompt * rates.input + output * rates.output) }),
+  };
+  return { request: { ...request, settings: { ...request.settings, maxOutputTokens: output } }, reserved };
+}
+
+async function priceOf(model: Model): Promise<Price> {
+  const price = await model.price?.();
+  if (price !== undefined) return price;
+  throw new CapstanError(
+    "price-unknown",
+    `There is no price for the model ${model.id}, so a limit of money cannot be kept. Give the model a price, or limit tokens`,
+  );
+}
+
+/** Micro-dollars a token at most: prompts may all be written to a cache, and long ones may cost more. */
+function ratesOf(price: Price, prompt: number): { readonly input: number; readonly output: number } {
+  const { long } = price;
+  const rate = long !== undefined && prompt > long.overTokens ? { ...price, ...long } : price;
+  return { input: Math.max(rate.input, rate.cacheWrite ?? 0), output: Math.max(rate.output, Number.EPSILON) };
+}
+
+/** Tokens of the prompt, rather too many: what the last call held, and what has come since, counted by its characters. */
+function promptBound(request: ModelRequest, contextTokens: number, known: number): number {
+  const since = request.messages.findLastIndex(({ role }) => role === "assistant");
+  const fresh = contextTokens > 0 && since !== -1 && known > 0;
+  const rest = fresh ? request.messages.slice(since + 1) : request.messages;
+  const prefix = fresh ? contextTokens : tokensIn(request.system) + tokensIn(JSON.stringify(request.tools));
+  return prefix + rest.reduce((sum, message) => sum + tokensOfMessage(message), 0);
+}
+
+function tokensOfMessage({ parts }: Message): number {
+  let tokens = LIMITS.reservedMessageTokens;
+  for (const part of parts) {
+    const files = part.type === "tool-result" ? part.output.content.filter(({ type }) => type === "file").length : 0;
+    if (part.type === "file") tokens += LIMITS.reservedFileTokens;
+    else tokens += files * LIMITS.reservedFileTokens + (files > 0 ? 0 : tokensIn(JSON.stringify(part)));
+  }
+  return tokens;
+}
+
+/** No tokenizer makes more of plain text; other scripts are counted by their bytes. */
+function tokensIn(text: string): number {
+  return Math.ceil(Math.max(text.length / 2, Buffer.byteLength(text) - text.length / 2));
+}

@@ -1,0 +1,23 @@
+/** The stores that every guarantee is proved on, each as processes see it that open it one after the other. */
+
+import { join } from "node:path";
+import { memoryStore } from "@capstan/core";
+import type { OpenSweptStore } from "@capstan/core/testing";
+import { sqliteStore } from "@capstan/engines/sqlite";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+export const STORES: { readonly [name: string]: () => OpenSweptStore } = {
+  memory() {
+    const store = memoryStore();
+    return () => Promise.resolve(store);
+  },
+  sqlite() {
+    const path = join(temporaryFolder(), "store.db");
+    let dying: Promise<void> = Promise.resolve();
+    return async () => {
+      await dying; // a process that is gone has let go of its files
+      const store = await sqliteStore({ path, durability: "relaxed" });
+      return { ...store, kill: () => void (dying = store.close()) };
+    };
+  },
+};
