@@ -3,6 +3,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { builtIn, text, tool, type RunOutcome, type Tool, type ToolContext, type ToolOutput } from "@capstan/core";
 import { z } from "zod";
+import { shellNeeds } from "./shell-needs/shell-needs.ts";
 import { answering, cutAt, shownPath } from "./tool-answer.ts";
 import { TOOL_LIMITS } from "./tool-limits.ts";
 import { textWindow, type TextWindow } from "./text-window.ts";
@@ -51,7 +52,7 @@ function shellTool(bash: string): Tool {
       input,
       kind: "execute",
       title: ({ command }) => `Run ${shownPath(cutAt(command, 200))}`,
-      needs: ({ command }) => [{ type: "execute", command }],
+      needs: ({ command }) => shellNeeds(command),
       rerun: "never",
       timeoutMs: TOOL_LIMITS.shellMaxTimeoutMs + 10_000, // its own comes first
       execute: (call, context) => answering(() => run(bash, call, context)),

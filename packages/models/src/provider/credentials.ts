@@ -1,17 +1,20 @@
 /** Keys of providers: fixed, asked for before every call, or OAuth tokens that refresh themselves. */
 
 import { CapstanError, systemClock } from "@capstan/core";
+import { shown } from "./errors.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * A key, or a function asked before every call, and once more with `rejected: true` after a 401. The function may return
- * a token that it rotates; what it returns is never kept longer than the call.
+ * A key, or a function asked before every call, and once more with `rejected: true` and the refused `key` after a 401.
+ * The function may return a token that it rotates; what it returns is never kept longer than the call.
  */
-export type ApiKey = string | ((state: { readonly rejected: boolean }) => string | Promise<string>);
+export type ApiKey =
+  | string
+  | ((state: { readonly rejected: boolean; readonly key?: string }) => string | Promise<string>);
 
-/** The key for the next call; `rejected` after the last one was refused. Empty when none is needed. */
-export type KeySource = (rejected: boolean) => string | Promise<string>;
+/** The key for the next call; `rejected` after `key` was refused. Empty when none is needed. */
+export type KeySource = (rejected: boolean, key?: string) => string | Promise<string>;
 
 export type KeyOptions = {
   readonly label: string;
@@ -27,7 +30,9 @@ export type KeyOptions = {
 /** Throws `model-key-missing` at once when a key is needed and nothing gives one. */
 export function keySource(options: KeyOptions): KeySource {
   const { apiKey, env, variables, optional = false } = options;
-  if (typeof apiKey === "function") return async (rejected) => checkedKey(await apiKey({ rejected }), options);
+  if (typeof apiKey === "function") {
+    return async (rejected, key) => checkedKey(await apiKey({ rejected, ...(key !== undefined && { key }) }), options);
+  }
   const found = apiKey ?? variables.map((name) => nonEmpty(env[name])).find((value) => value !== undefined);
   if (found === undefined && optional) return () => "";
   const key = checkedKey(found ?? "", options);
@@ -70,11 +75,13 @@ export type OAuthOptions = {
 /** A token is renewed this long before it ends, so that it does not end on the way. */
 const EARLY_MS = 60_000;
 
-/** An `apiKey` of OAuth tokens: renewed shortly before they end and once after a 401. */
+/**
+ * An `apiKey` of OAuth tokens: renewed shortly before they end and once after a 401 of the newest. Throws `model-auth`
+ * (retryable), without the tokens in its text, when `refresh` or `save` fails with anything but a `CapstanError`.
+ */
 export function oauth(options: OAuthOptions): Exclude<ApiKey, string> {
   let { tokens } = options;
   let renewing: Promise<void> | undefined;
-  let handedOut: string | undefined;
 
   const renew = async (): Promise<void> => {
     const before = tokens;
@@ -86,14 +93,30 @@ export function oauth(options: OAuthOptions): Exclude<ApiKey, string> {
       ...(tokens.expiresAt !== undefined && { newExpiresAt: tokens.expiresAt }),
     });
   };
-  return async ({ rejected }) => {
-    const refused = rejected && handedOut === tokens.accessToken;
-    const ends = tokens.expiresAt !== undefined && tokens.expiresAt - EARLY_MS <= systemClock.now();
-    if (refused || ends) {
-      renewing ??= renew().finally(() => (renewing = undefined));
-      await renewing;
+  const start = async (): Promise<void> => {
+    const before = tokens;
+    try {
+      await renew();
+    } catch (error) {
+      throw renewalError(error, [before, tokens]);
+    } finally {
+      renewing = undefined;
     }
-    handedOut = tokens.accessToken;
-    return handedOut;
   };
+  return async ({ rejected, key }) => {
+    const refused = rejected && (key === undefined || key === tokens.accessToken.trim());
+    const ends = tokens.expiresAt !== undefined && tokens.expiresAt - EARLY_MS <= systemClock.now();
+    if (refused || ends) await (renewing ??= start());
+    return tokens.accessToken;
+  };
+}
+
+/** The original is not kept as the cause: its text may hold the tokens. */
+function renewalError(error: unknown, seen: readonly OAuthTokens[]): CapstanError {
+  if (CapstanError.is(error)) return error;
+  const secrets = seen.flatMap(({ accessToken, refreshToken = "" }) => [accessToken, refreshToken]);
+  const said = secrets.reduce(shown, error instanceof Error ? error.message : "");
+  const why = said === "" ? "" : ` (${said})`;
+  const message = `The OAuth tokens could not be renewed${why}. Try again; if that does not help, sign in again.`;
+  return new CapstanError("model-auth", message, { retryable: true });
 }

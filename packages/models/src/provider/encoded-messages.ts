@@ -21,6 +21,9 @@ type Encoded = {
   readonly ids: readonly (readonly [callId: string, id: string, own: string | undefined])[];
 };
 
+/** How far a conversation has been encoded. The next turn goes on from there as long as its beginning is the same. */
+type Walk = { readonly messages: Message[]; readonly texts: string[]; readonly ids: CallIds };
+
 /**
  * One encoder a model. `provider` names the seals whose `id` may be used again. The texts are in the order of the
  * messages; a message that stays the same object is not encoded again.
@@ -30,18 +33,44 @@ export function messageEncoder(
   encode: EncodeMessage,
 ): (messages: readonly Message[], load: (hash: string) => Promise<Uint8Array>) => Promise<readonly string[]> {
   const known = new WeakMap<Message, Encoded>();
+  /** By the first message of the conversation. A walk that is in use is not in it. */
+  const walks = new WeakMap<Message, Walk>();
+
+  function takeWalk(messages: readonly Message[]): Walk {
+    const [first] = messages;
+    const walk = first === undefined ? undefined : walks.get(first);
+    if (first === undefined || walk === undefined || !startsWith(messages, walk.messages))
+      return { messages: [], texts: [], ids: new CallIds(provider) };
+    walks.delete(first);
+    return walk;
+  }
+
   return async (messages, load) => {
-    const missing = messages.filter((message) => !known.has(message)).flatMap((message) => blobsOf(message));
-    const blobs = missing.length === 0 ? new Map<string, string>() : await loadBlobs(missing, load);
-    const ids = new CallIds(provider);
-    return messages.map((message) => {
+    const walk = takeWalk(messages);
+    for (const message of messages.slice(walk.messages.length)) {
       const found = known.get(message);
-      if (found !== undefined && ids.fits(found.ids)) return found.json;
-      const made = ids.record((context) => encode(message, { ...context, blobs }));
-      known.set(message, made);
-      return made.json;
-    });
+      let made = found !== undefined && walk.ids.fits(found.ids) ? found : undefined;
+      if (made === undefined) {
+        const hashes = blobsOf(message);
+        const blobs = hashes.length === 0 ? NO_BLOBS : await loadBlobs(hashes, load);
+        made = walk.ids.record((context) => encode(message, { ...context, blobs }));
+        known.set(message, made);
+      }
+      walk.messages.push(message);
+      walk.texts.push(made.json);
+    }
+    const [first] = messages;
+    if (first !== undefined) walks.set(first, walk);
+    return [...walk.texts];
   };
+}
+
+const NO_BLOBS: Blobs = new Map();
+
+function startsWith(messages: readonly Message[], beginning: readonly Message[]): boolean {
+  if (beginning.length > messages.length) return false;
+  for (let at = beginning.length - 1; at >= 0; at--) if (messages[at] !== beginning[at]) return false;
+  return true;
 }
 
 /** Ids of one conversation's calls, unique in it. */

@@ -29,6 +29,8 @@ const BAD_KEY = /invalid_api_key|api key not valid|api_key_invalid|incorrect api
 /** Status that HTTP gives each word for an error, for errors inside a stream and those whose status says too little. */
 const STATUS_OF_WORD: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
+  invalid_prompt: 400,
+  context_length_exceeded: 400,
   authentication_error: 401,
   invalid_api_key: 401,
   billing_error: 402,
@@ -45,6 +47,8 @@ const STATUS_OF_WORD: Readonly<Record<string, number>> = {
   timeout_error: 504,
   overloaded_error: 529,
   overloaded: 529,
+  server_is_overloaded: 529,
+  slow_down: 529,
   INVALID_ARGUMENT: 400,
   FAILED_PRECONDITION: 400,
   UNAUTHENTICATED: 401,
@@ -73,7 +77,7 @@ export function refusedError(provider: ProviderName, refusal: Refusal): CapstanE
   const { words, text, numeric, retryAfterMs: told } = parseError(refusal.body);
   const named = words.map((word) => STATUS_OF_WORD[word]).find((found) => found !== undefined);
   const status = refusal.status ?? named ?? numeric ?? 500;
-  const code = codeOf(status, `${words.join(" ")} ${text}`);
+  const code = codeOf(status, `${words.join(" ")} ${text}`, told !== undefined);
   const said = shown(text, refusal.key);
   const subject =
     refusal.status === undefined ? `${provider.label} broke off the answer` : `${provider.label} answered ${status}`;
@@ -145,7 +149,7 @@ function parseError(body: string): ParsedError {
   ];
   const words = named.filter((word) => typeof word === "string");
   const numeric = named.find((word) => typeof word === "number" && word >= 400 && word < 600);
-  const told = retryDelayOf(memberOf(error, "details"));
+  const told = retryDelayOf(memberOf(error, "details")) ?? waitIn(text);
   return {
     words,
     text,
@@ -163,9 +167,16 @@ function retryDelayOf(details: Json | undefined): number | undefined {
   return undefined;
 }
 
-function codeOf(status: number, said: string): ErrorCode {
+/** OpenAI tells the wait in the text: "Please try again in 1.2s". */
+function waitIn(text: string): number | undefined {
+  const [, wait, unit] = /try again in (\d+(?:\.\d+)?) ?(ms|s)\b/i.exec(text) ?? [];
+  return wait === undefined ? undefined : Math.ceil(Number.parseFloat(wait) * (unit?.toLowerCase() === "s" ? 1000 : 1));
+}
+
+/** `waits`: the body says when to try again, so that a quota is one that fills up by itself. */
+function codeOf(status: number, said: string, waits: boolean): ErrorCode {
   if (status === 529 || status === 503 || /overloaded/i.test(said)) return "model-overloaded";
-  if (status === 402 || ((status === 429 || status === 400 || status === 403) && SPEND.test(said)))
+  if (status === 402 || ((status === 429 || status === 400 || status === 403) && !waits && SPEND.test(said)))
     return "model-billing";
   if (status === 401 || status === 403 || (status === 400 && BAD_KEY.test(said))) return "model-auth";
   if (status === 404 || (status === 400 && MODEL_MISSING.test(said))) return "model-not-found";

@@ -1,12 +1,13 @@
 /** Files in messages as providers take them: by media type, with an honest text in place of what a model cannot read. */
 
 import type { FilePart, Message } from "@capstan/core";
+import { type ProviderName, requestError } from "./errors.ts";
 
 /** Blobs of a request by hash, in base64. */
 export type Blobs = ReadonlyMap<string, string>;
 
 /** Images that every provider with images takes. */
-const IMAGES: readonly string[] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+export const IMAGES: readonly string[] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 const TEXT_TYPE = /^text\/|[/+](json|xml|yaml|javascript|typescript|toml|sql)$/;
 
 /** Without parameters, in lower case, `image/jpg` corrected. */
@@ -54,6 +55,19 @@ export const FILE_GAPS = {
   unreadable: "this model cannot read it",
   below: "see the message below",
 } as const;
+
+/** What no provider takes inline: larger images and larger documents, in bytes. */
+const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
+const MAX_FILE_BYTES = 32 * 1024 * 1024;
+
+/** Throws `model-invalid-request` for bytes that the provider would only refuse after they were sent. */
+export function refuseTooLarge(provider: ProviderName, part: FilePart, base64: string): void {
+  const bytes = Math.floor((base64.length * 3) / 4);
+  const limit = mediaTypeOf(part).startsWith("image/") ? MAX_IMAGE_BYTES : MAX_FILE_BYTES;
+  if (bytes <= limit) return;
+  const size = `${Math.ceil(bytes / 1024 / 1024)} MB, at most ${limit / 1024 / 1024}`;
+  throw requestError(provider, `${fileMarker(part, `too large for ${provider.label}: ${size}`)} Send a smaller one.`);
+}
 
 /** Hashes of the blobs that a message names, those inside of tool results included. */
 export function blobsOf(message: Message): readonly string[] {

@@ -113,15 +113,22 @@ async function postWithKey(endpoint: Endpoint, body: Body, signal: AbortSignal):
   let key = await endpoint.key(false);
   let response = await send(endpoint, key, body, signal);
   if (response.status === 401) {
-    const fresh = await endpoint.key(true);
+    const fresh = await endpoint.key(true, key);
     if (fresh !== key) {
       await readText(response);
       key = fresh;
       response = await send(endpoint, key, body, signal);
     }
   }
-  const secret = key === "" ? (endpoint.headers["authorization"] ?? "").replace(/^\S+\s+/, "") : key;
+  const secret = key === "" ? ownKey(endpoint.headers) : key;
   return { response, secret };
+}
+
+/** The key that the caller's own headers carry. */
+function ownKey(headers: Endpoint["headers"]): string {
+  const names = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
+  const found = names.map((name) => headers[name]).find((value) => value !== undefined) ?? "";
+  return found.replace(/^\S+\s+/, "");
 }
 
 /** A POST whose answer is one JSON document, as text. Throws what `providerStream` would throw. */
@@ -141,7 +148,7 @@ async function refusalOf(provider: ProviderName, response: TransportResponse, ke
   const { status, headers } = response;
   const body = await readText(response);
   if (status !== 200) return refusedError(provider, { status, headers, body, key });
-  if (/^\s*[{[][^]*"error"/.test(body)) return refusedError(provider, { headers, body, key });
+  if (/^\s*[{[][^]*"error"\s*:\s*[^\sn]/.test(body)) return refusedError(provider, { headers, body, key });
   const type = shown(headers["content-type"] ?? "no content type", key);
   const what = body.trim() === "" ? "sent an empty answer" : `sent ${type} instead of an event stream`;
   return protocolError(provider, what, { retryable: body.trim() === "" });

@@ -34,6 +34,8 @@ export type AnthropicRequest = RecordedRequest & { readonly cache?: CacheUse };
 export type AnthropicScript = Script<AnthropicReply, AnthropicRequest>;
 export type AnthropicServer = ScriptedServer<AnthropicRequest>;
 
+const COUNT_PATH = "/v1/messages/count_tokens";
+
 /** Listens on a free port of 127.0.0.1. The caller closes it. */
 export function anthropicServer(script: AnthropicScript): Promise<AnthropicServer> {
   const cache = promptCache();
@@ -44,8 +46,8 @@ export function anthropicServer(script: AnthropicScript): Promise<AnthropicServe
   return scriptedServer<AnthropicStream, AnthropicRequest>({
     script,
     check: ({ path, headers, body }) => [
-      ...checkAnthropicRequest(headers, body, isIssued),
-      ...(path === "/v1/messages" ? [] : [`${path}: no such path`]),
+      ...(path === COUNT_PATH ? checkCount(headers, body, isIssued) : checkAnthropicRequest(headers, body, isIssued)),
+      ...(path === "/v1/messages" || path === COUNT_PATH ? [] : [`${path}: no such path`]),
     ],
     record: (request) => ({ ...request, cache: cache.use(cacheBlocks(request.body)) }),
     stream(reply, request, index) {
@@ -57,6 +59,18 @@ export function anthropicServer(script: AnthropicScript): Promise<AnthropicServe
     },
     error: (status, message) => errorBody(TYPES[status] ?? "api_error", message),
   });
+}
+
+/** The body of a count is that of a message without what only an answer needs. */
+function checkCount(
+  headers: RecordedRequest["headers"],
+  body: RecordedRequest["body"],
+  issued: IssuedThinking,
+): readonly string[] {
+  const surplus = ["max_tokens", "stream", "temperature", "metadata", "service_tier"].filter((name) => name in body);
+  // As if it were a message with room for any thinking budget.
+  const problems = checkAnthropicRequest(headers, { ...body, max_tokens: Number.MAX_SAFE_INTEGER }, issued);
+  return [...problems, ...surplus.map((name) => `${name}: Extra inputs are not permitted`)];
 }
 
 function streamBytes(reply: AnthropicStream, request: AnthropicRequest, index: number): Buffer {

@@ -12,7 +12,49 @@ export {
 } from "./anthropic-server.ts";
 export { checkAnthropicHistory, type IssuedThinking } from "./check-anthropic-history.ts";
 export { checkAnthropicRequest } from "./check-anthropic-request.ts";
+export { checkGeminiContents, type GeminiChecks } from "./check-gemini-contents.ts";
+export { checkGeminiRequest } from "./check-gemini-request.ts";
+export { type ChatHistoryRules, checkOpenAIChatHistory } from "./check-openai-chat-history.ts";
+export { type ChatRules, checkOpenAIChatRequest } from "./check-openai-chat-request.ts";
+export { geminiBytes, type GeminiChunk, type GeminiReplyPart, type GeminiUsage } from "./gemini-replies.ts";
+export { geminiError, type GeminiReply, type GeminiScript, type GeminiServer, geminiServer } from "./gemini-server.ts";
+export { checkOpenAIInput, type IssuedItem, type IssuedItems } from "./check-openai-responses-input.ts";
+export { checkOpenAIRequest } from "./check-openai-responses-request.ts";
 export { collectEvents, deltasOf, modelRequest, partsOf } from "./model-request.ts";
+export {
+  answerChunks,
+  type ChatAnswer,
+  chatBytes,
+  type ChatChunk,
+  chatChunk,
+  type ChatHead,
+  type ChatReplyCall,
+  type ReasoningMember,
+} from "./openai-chat-replies.ts";
+export {
+  chatCacheBlocks,
+  chatErrorBody,
+  type OpenAIChatReply,
+  type OpenAIChatRequest,
+  type OpenAIChatScript,
+  type OpenAIChatServer,
+  openaiChatServer,
+  type OpenAIChatServerOptions,
+} from "./openai-chat-server.ts";
+export {
+  encryptedOf,
+  type ResponseEnd,
+  responseEvents,
+  type ResponseItem,
+  type ResponseUsage,
+} from "./openai-responses-replies.ts";
+export {
+  openaiError,
+  type OpenAIReply,
+  type OpenAIScript,
+  type OpenAIServer,
+  openaiServer,
+} from "./openai-responses-server.ts";
 export {
   type CacheBlock,
   type CacheUse,

@@ -130,11 +130,7 @@ function isPlain(reply: object): reply is PlainReply {
   return "status" in reply;
 }
 
-type Answer = {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly bytes: Buffer;
-};
+type Answer = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly bytes: Buffer };
 
 function json(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Answer {
   const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body));

@@ -56,11 +56,12 @@ describe("run of the local workspace", () => {
       "setsid -f bash -c 'kill -STOP $$; sleep 5000'",
       "setsid -f bash -c 'exec 30>&- >&- 2>&-; sleep 5000; :'",
     ];
-    for (const way of ways) {
+    const check = async (way: string): Promise<void> => {
       const outcome = await bash(`${way}\necho started`);
       assert.deepEqual([outcome.exitCode, outcome.stdout, (outcome.leftover ?? 0) > 0], [0, "started\n", true], way);
-      assert.deepEqual(fixture.processes(), [], way);
-    }
+    };
+    await Promise.all(ways.map(check));
+    assert.deepEqual(fixture.processes(), []);
   });
 
   it("G10 ends them too when the command is timed out or aborted, whatever holds the output", async () => {

@@ -1,0 +1,90 @@
+/** The body of `POST /chat/completions` (protocols.md section 2.2) as segments of JSON text. */
+
+import type { Json, ModelRequest, ModelSettings, ToolSpec } from "@capstan/core";
+import { requestError } from "../provider/errors.ts";
+import { objectOf } from "../provider/json.ts";
+import { isStrictSchema } from "../provider/strict-schema.ts";
+import { isBlank, wireJson } from "../wire-text.ts";
+import type { ChatDialect } from "./dialect.ts";
+import { chatMessages, type MessageOptions, systemMessage } from "./messages.ts";
+
+export type BodyOptions = Omit<MessageOptions, "reasoningOut"> & {
+  readonly dialect: ChatDialect;
+  /** Undefined: the server decides. */
+  readonly maxOutputTokens: number | undefined;
+  /** The model takes a temperature. */
+  readonly temperature: boolean;
+  readonly extraBody: Json | undefined;
+};
+
+export type BodyEncoder = (request: ModelRequest) => Promise<readonly string[]>;
+
+/** Anthropic's models, the ones with markers, take this many in one request. */
+const MAX_MARKERS = 4;
+
+/** One encoder a model. The messages come last, so that each turn's body begins with that of the turn before. */
+export function bodyEncoder(options: BodyOptions): BodyEncoder {
+  const messageOptions = { ...options, reasoningOut: options.dialect.reasoningOut };
+  const encodeMessages = chatMessages(messageOptions);
+  const tools = toolsEncoder();
+  return async (request) => {
+    const { settings, system } = request;
+    const extra = { ...objectOf(options.extraBody), ...objectOf(settings.extraBody) };
+    const members = wireJson({ ...parameters(options, settings, request.tools), ...extra, stream: true });
+    const segments = [members.slice(0, -1)];
+    if (request.tools.length > 0 && !("tools" in extra)) segments.push(',"tools":', tools(request.tools));
+    if ("messages" in extra) return [...segments, "}"];
+    const mark = request.cache.includes(-1) && options.cacheMarkers && !isBlank(system);
+    const messages = await encodeMessages(request, MAX_MARKERS - (mark ? 1 : 0));
+    if (messages.length === 0)
+      throw requestError(
+        options.provider,
+        "The conversation holds nothing that can be sent to the model. Send a text that is not empty.",
+      );
+    segments.push(',"messages":[');
+    if (!isBlank(system)) segments.push(systemMessage(options.dialect.systemRole, system, messageOptions, mark), ",");
+    segments.push(messages.join(","), "]}");
+    return segments;
+  };
+}
+
+/** Tools are encoded once for as long as the caller passes the same array. */
+function toolsEncoder(): (tools: readonly ToolSpec[]) => string {
+  const known = new WeakMap<readonly ToolSpec[], string>();
+  return (tools) => {
+    const found = known.get(tools);
+    if (found !== undefined) return found;
+    const made = wireJson(
+      tools.map(({ name, description, inputSchema }) => ({
+        type: "function",
+        function: { name, description, parameters: inputSchema },
+      })),
+    );
+    known.set(tools, made);
+    return made;
+  };
+}
+
+type Parameters = { [name: string]: Json };
+
+function parameters(options: BodyOptions, settings: ModelSettings, tools: readonly ToolSpec[]): Parameters {
+  const { dialect } = options;
+  const made: Parameters = { model: options.modelId };
+  const maxOutputTokens = settings.maxOutputTokens ?? options.maxOutputTokens;
+  if (maxOutputTokens !== undefined) made[dialect.maxTokens] = maxOutputTokens;
+  if (settings.temperature !== undefined && options.temperature) made["temperature"] = settings.temperature;
+  const { toolChoice = "auto", outputSchema } = settings;
+  if (tools.length > 0 && toolChoice !== "auto") {
+    made["tool_choice"] =
+      toolChoice === "required" ? "required" : { type: "function", function: { name: toolChoice.tool } };
+  }
+  if (tools.length > 0 && settings.parallel === false) made["parallel_tool_calls"] = false;
+  if (settings.reasoning !== undefined) Object.assign(made, dialect.reasoning(settings.reasoning));
+  if (outputSchema !== undefined && dialect.outputSchema !== "none") {
+    const strict = dialect.outputSchema === "strict" && isStrictSchema(outputSchema);
+    const schema = { name: "output", schema: outputSchema, ...(strict && { strict }) };
+    made["response_format"] = { type: "json_schema", json_schema: schema };
+  }
+  if (dialect.streamUsage) made["stream_options"] = { include_usage: true };
+  return made;
+}

@@ -1,0 +1,165 @@
+/** The chunks of a chat completion (protocols.md sections 2.2 and 2.3) as model events. Pure; one decoder a response. */
+
+import type { Json, ModelEvent, TurnReason } from "@capstan/core";
+import { type Price, withCost } from "../price.ts";
+import { protocolError, type ProviderName } from "../provider/errors.ts";
+import type { StreamDecoder, ToError } from "../provider/http-stream.ts";
+import { isObject, type JsonObject, listOf, memberOf, stringOf } from "../provider/json.ts";
+import type { SseEvent } from "../sse.ts";
+import { AnswerBlocks } from "./answer-blocks.ts";
+import type { ChatDialect } from "./dialect.ts";
+import { PlainDeltas } from "./plain-delta.ts";
+import { detailsText } from "./reasoning-details.ts";
+import { chatUsage } from "./usage.ts";
+
+export type DecoderOptions = {
+  readonly provider: ProviderName;
+  readonly modelId: string;
+  readonly dialect: Pick<ChatDialect, "reasoningOut" | "costInUsage">;
+  /** Counts where the server does not say what the call cost. */
+  readonly price: Price | undefined;
+  /** The typed error of an error inside the stream. */
+  readonly toError: ToError;
+};
+
+const REASONS: Readonly<Record<string, TurnReason>> = {
+  stop: "stop",
+  tool_calls: "stop", // with calls it is "tool-calls"
+  function_call: "stop",
+  length: "length",
+  content_filter: "content-filter",
+  error: "error",
+  insufficient_system_resource: "error",
+};
+
+export function chatDecoder(options: DecoderOptions): StreamDecoder {
+  return new Decoder(options);
+}
+
+class Decoder implements StreamDecoder {
+  readonly #options: DecoderOptions;
+  readonly #blocks: AnswerBlocks;
+  readonly #plain = new PlainDeltas();
+  #out: ModelEvent[] = [];
+  #usage: Json | undefined;
+  #rawReason: string | undefined;
+  #refused = false;
+  finished = false;
+  started = false;
+
+  constructor(options: DecoderOptions) {
+    this.#options = options;
+    const { provider, modelId, dialect } = options;
+    this.#blocks = new AnswerBlocks({ provider: provider.id, modelId, sealed: dialect.reasoningOut !== "none" });
+  }
+
+  push(events: readonly SseEvent[]): readonly ModelEvent[] {
+    this.#begin();
+    for (const { event, data } of events) {
+      if (this.finished) break;
+      const text = this.#plain.read(data);
+      if (text === undefined) this.#read(event, data);
+      else this.#blocks.addText(this.#plain.member === "content" ? "text" : "reasoning", text);
+    }
+    return this.#out;
+  }
+
+  /** Not every server says `[DONE]`; a body that ends before a finish reason was cut. */
+  end(): readonly ModelEvent[] {
+    this.#begin();
+    if (!this.finished) this.#finish();
+    return this.#out;
+  }
+
+  #begin(): void {
+    this.#out = [];
+    this.#blocks.into(this.#out);
+  }
+
+  #read(name: string | undefined, data: string): void {
+    if (data.trim() === "[DONE]") return this.#finish();
+    if (name === "error") throw this.#options.toError(data);
+    const chunk = this.#parse(data);
+    if (!isObject(chunk)) return;
+    if (isSaid(chunk["error"]) || chunk["object"] === "error") throw this.#options.toError(data);
+    const { choices } = chunk;
+    if (!Array.isArray(choices) && !isObject(chunk["usage"])) return; // not of this protocol
+    this.#start(chunk);
+    this.#usage = [chunk["usage"], memberOf(chunk["x_groq"], "usage")].find(isObject) ?? this.#usage;
+    const choice = listOf(choices).find((item) => (memberOf(item, "index") ?? 0) === 0);
+    if (!isObject(choice)) return;
+    if (isSaid(choice["error"])) throw this.#options.toError(JSON.stringify({ error: choice["error"] }));
+    this.#addDelta(choice["delta"]);
+    const reason = stringOf(choice["finish_reason"]);
+    if (reason !== "") this.#rawReason = reason;
+    this.#plain.learn(data, chunk);
+  }
+
+  #parse(data: string): Json {
+    try {
+      return JSON.parse(data) as Json;
+    } catch (cause) {
+      throw protocolError(this.#options.provider, "sent an event that is not JSON", { retryable: true, cause });
+    }
+  }
+
+  #start(chunk: JsonObject): void {
+    if (this.started) return;
+    this.started = true;
+    const model = stringOf(chunk["model"]);
+    const responseId = stringOf(chunk["id"]);
+    this.#out.push({
+      type: "start",
+      model: model === "" ? this.#options.modelId : model,
+      ...(responseId !== "" && { responseId }),
+    });
+  }
+
+  #addDelta(delta: Json | undefined): void {
+    const details = listOf(memberOf(delta, "reasoning_details"));
+    if (this.#options.dialect.reasoningOut === "reasoning_details") this.#blocks.addDetails(details);
+    // Servers say the same reasoning in several members: only one of them counts.
+    const thoughts = [memberOf(delta, "reasoning"), memberOf(delta, "reasoning_content")].map(stringOf);
+    this.#blocks.addText("reasoning", thoughts.find((text) => text !== "") ?? detailsText(details));
+    this.#blocks.addText("text", textOf(memberOf(delta, "content")));
+    const refusal = stringOf(memberOf(delta, "refusal"));
+    if (refusal !== "") this.#refused = true;
+    this.#blocks.addText("text", refusal);
+    for (const call of listOf(memberOf(delta, "tool_calls"))) this.#blocks.addCall(call);
+    const called = memberOf(delta, "function_call");
+    if (isObject(called)) this.#blocks.addCall({ index: -1, function: called });
+  }
+
+  #finish(): void {
+    const raw = this.#rawReason;
+    if (raw === undefined) return;
+    const reason = this.#reasonOf(raw);
+    if (reason === "tool-calls" && this.#blocks.nameless)
+      throw protocolError(this.#options.provider, "sent a call without a name", { retryable: true });
+    this.#blocks.end();
+    this.finished = true;
+    const usage = chatUsage(this.#usage, this.#options.dialect.costInUsage);
+    const priced = usage.costMicroUsd === undefined ? withCost(usage, this.#options.price) : usage;
+    this.#out.push({ type: "finish", reason, rawReason: raw, usage: priced });
+  }
+
+  /** A forced call ends with `stop`, at OpenAI too. */
+  #reasonOf(raw: string): TurnReason {
+    const reason = (Object.hasOwn(REASONS, raw) ? REASONS[raw] : undefined) ?? "other";
+    if (reason !== "stop") return reason;
+    if (this.#blocks.calls > 0) return "tool-calls";
+    return this.#refused ? "refusal" : "stop";
+  }
+}
+
+function isSaid(value: Json | undefined): boolean {
+  return value !== undefined && value !== null;
+}
+
+/** Content is a text, at some servers a list of parts. */
+function textOf(content: Json | undefined): string {
+  if (!Array.isArray(content)) return stringOf(content);
+  return listOf(content)
+    .map((part) => stringOf(memberOf(part, "text")))
+    .join("");
+}

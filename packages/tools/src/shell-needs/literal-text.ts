@@ -1,0 +1,88 @@
+/** The text bash makes of a word that is nothing but literal characters, quotes and escapes; read here once more, beside the parser. */
+
+/** Characters that mean themselves outside quotes, wherever they stand in a word. */
+const BARE = /^[A-Za-z0-9_./:@%+,^\]=!-]$/;
+/** What `$'...'` makes of the letter after a back slash, as far as it is taken. */
+const ESCAPES: { readonly [letter: string]: string } = { n: "\n", t: "\t", "\\": "\\", "'": "'", '"': '"' };
+
+type Piece = { readonly text: string; readonly end: number };
+
+/** Undefined when the word is not literal, or not certainly so: expansions, globs, braces, letters beyond ASCII outside quotes. */
+export function literalText(word: string): string | undefined {
+  if (word === "[") return word;
+  let found = "";
+  let at = 0;
+  while (at < word.length) {
+    const piece = pieceAt(word, at);
+    if (piece === undefined) return undefined;
+    found += piece.text;
+    at = piece.end;
+  }
+  return found;
+}
+
+function pieceAt(word: string, at: number): Piece | undefined {
+  const character = word[at] ?? "";
+  if (BARE.test(character)) return { text: character, end: at + 1 };
+  switch (character) {
+    case "'":
+      return singleQuoted(word, at);
+    case '"':
+      return doubleQuoted(word, at);
+    case "$":
+      return word[at + 1] === "'" ? escapeQuoted(word, at) : undefined;
+    case "\\":
+      return escaped(word, at);
+    case "{":
+      return braces(word, at);
+    case "#":
+      return at === 0 ? undefined : { text: character, end: at + 1 };
+    case "~":
+      return /[A-Za-z0-9]/.test(word[at - 1] ?? "") ? { text: character, end: at + 1 } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function singleQuoted(word: string, at: number): Piece | undefined {
+  const end = word.indexOf("'", at + 1);
+  return end < 0 ? undefined : { text: word.slice(at + 1, end), end: end + 1 };
+}
+
+function doubleQuoted(word: string, at: number): Piece | undefined {
+  let text = "";
+  for (let next = at + 1; next < word.length; next++) {
+    const character = word[next] ?? "";
+    if (character === '"') return { text, end: next + 1 };
+    if (character === "$" || character === "`") return undefined;
+    if (character !== "\\") text += character;
+    else {
+      const after = word[++next] ?? "";
+      if (after !== "\n") text += /^[$`"\\]$/.test(after) ? after : `\\${after}`;
+    }
+  }
+  return undefined;
+}
+
+function escapeQuoted(word: string, at: number): Piece | undefined {
+  let text = "";
+  for (let next = at + 2; next < word.length; next++) {
+    const character = word[next] ?? "";
+    if (character === "'") return { text, end: next + 1 };
+    const made = character === "\\" ? ESCAPES[word[++next] ?? ""] : character;
+    if (made === undefined) return undefined;
+    text += made;
+  }
+  return undefined;
+}
+
+function escaped(word: string, at: number): Piece | undefined {
+  const character = word[at + 1] ?? "";
+  return /^[ -~]$/.test(character) ? { text: character, end: at + 2 } : undefined;
+}
+
+/** Braces that bash leaves alone: `{}`, `{0}`, `{upstream}`. */
+function braces(word: string, at: number): Piece | undefined {
+  const [text] = /^\{\w*\}/.exec(word.slice(at)) ?? [];
+  return text === undefined ? undefined : { text, end: at + text.length };
+}
