@@ -15,6 +15,8 @@ const config: ViteUserConfig = {
     pool: "forks",
     // Files share a worker: ten times faster. Tests patch no globals, so a file cannot disturb the next one.
     isolate: false,
+    // One a core: much of the time goes into waiting for child processes and the disk.
+    maxWorkers: "100%",
     // Generous: the machine may be busy, and no test waits for time to pass.
     testTimeout: 30_000,
     hookTimeout: 30_000,

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const FOREIGN = /^(ANTHROPIC|OPENAI|GEMINI|GOOGLE|OPENROUTER|CEREBRAS|OLLAMA|OTEL|CAPSTAN|XDG)_/;
+const FOREIGN = /^(ANTHROPIC|OPENAI|GEMINI|GOOGLE|OPENROUTER|CEREBRAS|GROQ|DEEPSEEK|OLLAMA|VLLM|OTEL|CAPSTAN|XDG)_/;
 
 export interface HermeticEnv {
   readonly env: Readonly<Record<string, string>>;

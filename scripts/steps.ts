@@ -38,11 +38,7 @@ export const staticSteps: readonly Step[] = [
 
 export const testStep: Step = { name: "tests", command: tool("vitest", "run"), timeoutMs: 10 * MINUTE };
 export const examplesStep: Step = { name: "examples", command: script("run-examples.ts"), timeoutMs: 10 * MINUTE };
-export const buildStep: Step = {
-  name: "build",
-  command: tool("tsc", "-b", "tsconfig.build.json"),
-  timeoutMs: 5 * MINUTE,
-};
+export const buildStep: Step = { name: "build", command: script("build.ts"), timeoutMs: 5 * MINUTE };
 export const slowStep: Step = {
   name: "slow tests",
   command: tool("vitest", "run", "--config", "vitest.slow.config.ts"),

@@ -85,6 +85,7 @@ export type {
   Event,
   EventsOptions,
   FollowOptions,
+  FormOptions,
   ExecuteNeed,
   Explanation,
   Fact,

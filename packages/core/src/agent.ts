@@ -16,7 +16,11 @@ export type PermissionRules = {
   readonly ask?: readonly string[];
   readonly deny?: readonly string[];
 };
-export type Permission = PermissionRules & { readonly mode?: PermissionMode };
+export type Permission = PermissionRules & {
+  readonly mode?: PermissionMode;
+  /** Ids of the actors who may answer what is asked about calls. Default: everybody who reaches the session. */
+  readonly approvers?: readonly string[];
+};
 export type Instructions =
   | string
   | ((session: {

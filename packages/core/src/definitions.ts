@@ -28,6 +28,11 @@ export interface Definitions {
   readonly plugins: readonly Plugin[];
   /** Answers requests in this process; what it leaves without an answer stays open for any door. */
   readonly onRequest?: (request: OpenRequest, options: { readonly signal: AbortSignal }) => Promise<Answer | undefined>;
+  /** Keeps a rule that a person gave for an agent or for all of them, outside of the session. */
+  readonly remember?: (
+    rule: string,
+    of: { readonly scope: "agent" | "global"; readonly agent: string },
+  ) => Promise<void>;
   /** Told when `onRequest` gave no fitting answer. */
   unanswered(requestId: string): void;
 }

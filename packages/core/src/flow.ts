@@ -8,12 +8,21 @@ import { hashJson, type Json } from "./json.ts";
 import { effectiveMode } from "./policy.ts";
 import type { ToolCallPart } from "./message.ts";
 import { toolContext } from "./perform-tool.ts";
-import type { Answer, QuestionItem } from "./request.ts";
+import { type Answer, checkQuestions, type QuestionItem } from "./request.ts";
 import { ask } from "./requests.ts";
 import { performStep, uniqueNames } from "./steps.ts";
 import { toJsonSchema } from "./schema.ts";
 import { startTask } from "./tasks.ts";
-import type { FlowAnswer, FlowContext, Spawned, SpawnOptions, StepPerform, Tool, ToolResult } from "./tool.ts";
+import type {
+  FlowAnswer,
+  FlowContext,
+  FormOptions,
+  Spawned,
+  SpawnOptions,
+  StepPerform,
+  Tool,
+  ToolResult,
+} from "./tool.ts";
 
 /** Performs the flow. It rejects when the run is halted; in a hold that parked it never settles. */
 export async function runFlow(
@@ -32,6 +41,8 @@ export async function runFlow(
       step: flow.step.bind(flow) as FlowContext["step"], // one implementation of both overloads
       ask: (name: string, request: { readonly title: string; readonly detail?: string }) => flow.ask(name, request),
       question: (name: string, questions: readonly QuestionItem[]) => flow.question(name, questions),
+      plan: (name: string, markdown: string) => flow.plan(name, markdown),
+      form: (name: string, options: FormOptions) => flow.form(name, options),
       sleep: (name: string, ms: number) => flow.sleep(name, ms),
       spawn: (name: string, agent: string, input: string, options?: SpawnOptions) =>
         flow.spawn(name, agent, input, options),
@@ -106,12 +117,38 @@ class Flow {
 
   async question(name: string, questions: readonly QuestionItem[]): Promise<Extract<Answer, { type: "question" }>> {
     this.#unique(name);
+    checkQuestions(questions);
+    if (effectiveMode(this.#hold.state) === "never-ask") return { type: "question", answers: {} };
     const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, {
       type: "question",
       callId: this.#callId,
       questions,
     });
     if (answer.type !== "question") throw new Error("a question was answered with another type"); // `fits` refuses that
+    return answer;
+  }
+
+  async plan(name: string, markdown: string): Promise<FlowAnswer> {
+    this.#unique(name);
+    if (effectiveMode(this.#hold.state) === "never-ask") return { allow: false, reason: "nobody can be asked" };
+    const body = { type: "plan", callId: this.#callId, markdown } as const;
+    const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, body);
+    if (answer.type !== "plan") throw new Error("a plan was answered with another type"); // `fits` refuses that
+    return { allow: answer.allow, ...(answer.reason !== undefined && { reason: answer.reason }) };
+  }
+
+  async form(name: string, { message, schema, url }: FormOptions): Promise<Extract<Answer, { type: "form" }>> {
+    this.#unique(name);
+    if (effectiveMode(this.#hold.state) === "never-ask") return { type: "form", decline: true };
+    const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, {
+      type: "form",
+      callId: this.#callId,
+      origin: this.#part.name,
+      message,
+      ...(schema !== undefined && { schema: toJsonSchema(schema, `The form ${name}`) }),
+      ...(url !== undefined && { url }),
+    });
+    if (answer.type !== "form") throw new Error("a form was answered with another type"); // `fits` refuses that
     return answer;
   }
 

@@ -275,10 +275,11 @@ export class Hold {
 function pluginsOf(definitions: Definitions, agent: Agent<unknown>, parent: Parent | undefined): readonly Plugin[] {
   const inherited = (parent?.agents ?? []).flatMap((name) =>
     definitions.agent(name).plugins.flatMap((plugin): Plugin[] => {
-      const { tool, fold, onFailure } = plugin;
-      if (tool === undefined) return [];
+      const { name, fold, onFailure } = plugin;
+      if (plugin.tool === undefined) return [];
+      const tool: NonNullable<Plugin["tool"]> = (...hooked) => plugin.tool?.(...hooked) ?? hooked[2](hooked[0]);
       return [
-        { name: plugin.name, tool, ...(fold !== undefined && { fold }), ...(onFailure !== undefined && { onFailure }) },
+        { name, tool, ...(fold !== undefined && { fold }), ...(onFailure !== undefined && { onFailure }) },
       ];
     }),
   );

@@ -119,6 +119,7 @@ export type {
 export { builtIn, flowTool, tool } from "./tool.ts";
 export type {
   FlowAnswer,
+  FormOptions,
   Spawned,
   SpawnOptions,
   FlowContext,

@@ -36,6 +36,10 @@ export const LIMITS = {
   modelRetryMaxMs: 8_000,
   /** Times a run is told that its answer does not fit the output schema. */
   outputRepairs: 1,
+  /** Questions of one request, options of one question, characters of its header. */
+  questions: 4,
+  questionOptions: 4,
+  questionHeader: 12,
   /** Bytes of a file part that stay in the fact; larger ones become blobs. */
   inlineBytes: 32_768,
   blobBytes: 67_108_864,

@@ -6,7 +6,7 @@ import { deadlineTimers, timeLeft } from "./deadline.ts";
 import type { HaltReason } from "./decide.ts";
 import type { Hold } from "./hold.ts";
 import type { MailboxEntry, OpOf } from "./op.ts";
-import { type Actor, type Answer, fits, type RequestBody } from "./request.ts";
+import { type Actor, type Answer, fits, mayAnswer, type RequestBody } from "./request.ts";
 import type { RunState, SessionState } from "./session-state.ts";
 import { childFacts, noticeTimer, notifyParent } from "./tasks.ts";
 
@@ -129,7 +129,8 @@ function acceptInput(state: SessionState, op: OpOf<"send">, actor: Actor, inputI
 /** The answer is checked again here: what was open when it was sent may be closed now. */
 function resolve(state: SessionState, op: OpOf<"respond">, actor: Actor, now: number): Reply {
   const request = state.requests[op.requestId];
-  if (request === undefined || request.expiresAt <= now || !fits(request.body, op.answer)) return { facts: [] };
+  if (request === undefined || request.expiresAt <= now) return { facts: [] };
+  if (!fits(request.body, op.answer) || !mayAnswer(request.body, actor)) return { facts: [] };
   return resolved(state, op.requestId, op.answer, actor);
 }
 

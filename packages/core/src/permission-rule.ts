@@ -162,7 +162,8 @@ function aliasOf(rule: Rule): Need["type"] | undefined {
 
 /** A rule of the shell is about commands; the files of redirects have rules of their own. */
 function isJudged(rule: Rule, need: Need): boolean {
-  return rule.pattern?.path !== undefined || rule.pattern === undefined || need.type === "execute";
+  const isFile = need.type === "read" || need.type === "write";
+  return rule.pattern === undefined || rule.pattern.path !== undefined || !isFile;
 }
 
 /** Rules hold for commands in the workspace's own folder. */

@@ -26,6 +26,7 @@ export class Registry implements Definitions {
   readonly plugins: readonly Plugin[];
   readonly works: "own" | "all" | "none";
   readonly onRequest?: NonNullable<Definitions["onRequest"]>;
+  readonly remember?: NonNullable<Definitions["remember"]>;
   readonly #agents = new Map<string, Agent<unknown>>();
   readonly #models: { [agent: string]: Model };
   readonly #resolveModel: (name: string) => Promise<Model>;
@@ -68,6 +69,7 @@ export class Registry implements Definitions {
     this.plugins = options.plugins ?? [];
     this.works = options.work ?? "own";
     if (options.onRequest !== undefined) this.onRequest = options.onRequest;
+    if (options.remember !== undefined) this.remember = options.remember;
     this.#models = { ...options.models };
     this.#factories = options.workspaces ?? {};
     this.#resolveModel = options.host?.resolveModel ?? unresolvable;

@@ -1,6 +1,9 @@
 /** Questions to people and their answers: permission, question, form, plan, client tool, doubt. */
 
+import { jsonIssues } from "./check-json.ts";
+import { CapstanError } from "./errors.ts";
 import type { Json } from "./json.ts";
+import { LIMITS } from "./limits.ts";
 import type { ToolOutput } from "./message.ts";
 
 /** Who asked for something. Set by the door, never by the caller. */
@@ -28,6 +31,8 @@ export type PermissionRequest = {
   readonly binding: { readonly inputHash: string; readonly toolHash: string; readonly cwd?: string };
   /** What may be offered as "always". */
   readonly remember: readonly RememberScope[];
+  /** Ids of the actors who may answer; everybody who reaches the session when there are none. */
+  readonly approvers?: readonly string[];
 };
 
 export type RequestBody =
@@ -98,9 +103,9 @@ export function fits(request: RequestBody, value: unknown): value is Answer {
     case "plan":
       return isVerdict(answer);
     case "question":
-      return Object.values(membersOf(answer["answers"]) ?? { none: 0 }).every(isTextOrTexts);
+      return answersFit(request.questions, membersOf(answer["answers"]));
     case "form":
-      return answer["decline"] === undefined || typeof answer["decline"] === "boolean";
+      return formFits(request.schema, answer);
     case "client-tool":
       return isOutput(answer["output"]);
     case "doubt":
@@ -108,6 +113,49 @@ export function fits(request: RequestBody, value: unknown): value is Answer {
     default:
       return request satisfies never;
   }
+}
+
+/** Whether this actor's word counts. */
+export function mayAnswer(request: RequestBody, actor: Pick<Actor, "id">): boolean {
+  const approvers = request.type === "permission" ? request.approvers : undefined;
+  return approvers === undefined || approvers.includes(actor.id);
+}
+
+/** Throws `request-invalid` for questions that no person could be shown: see `QuestionItem` for the bounds. */
+export function checkQuestions(questions: readonly QuestionItem[]): void {
+  const problem = questionProblem(questions);
+  if (problem !== undefined) throw new CapstanError("request-invalid", `Questions: ${problem}`);
+}
+
+function questionProblem(questions: readonly QuestionItem[]): string | undefined {
+  if (questions.length < 1 || questions.length > LIMITS.questions) return `ask 1 to ${LIMITS.questions} at a time`;
+  const headers = questions.map(({ header }) => header);
+  if (new Set(headers).size < headers.length) return "each needs a header of its own";
+  for (const { header, question, options } of questions) {
+    const shown = JSON.stringify(header);
+    if (header.trim() === "" || header.length > LIMITS.questionHeader)
+      return `the header ${shown} must have 1 to ${LIMITS.questionHeader} characters`;
+    if (question.trim() === "") return `${shown} asks nothing`;
+    if (options.length < 2 || options.length > LIMITS.questionOptions)
+      return `${shown} needs 2 to ${LIMITS.questionOptions} options`;
+    if (new Set(options.map(({ label }) => label)).size < options.length) return `${shown} has an option twice`;
+  }
+  return undefined;
+}
+
+/** Every header is one that was asked; one text, or several where several may be chosen. "Other" is any text. */
+function answersFit(questions: readonly QuestionItem[], answers: Members | undefined): boolean {
+  if (answers === undefined) return false;
+  return Object.entries(answers).every(([header, value]) => {
+    const asked = questions.find((question) => question.header === header);
+    return asked !== undefined && (asked.multiSelect ? isTextOrTexts(value) : typeof value === "string");
+  });
+}
+
+function formFits(schema: Json | undefined, { decline, content }: Members): boolean {
+  if (decline === true) return content === undefined;
+  if (decline !== undefined && decline !== false) return false;
+  return schema === undefined || jsonIssues(schema, (content ?? null) as Json).length === 0; // answers are JSON
 }
 
 type Members = { readonly [name: string]: unknown };

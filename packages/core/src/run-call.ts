@@ -13,10 +13,10 @@ import { errorOutput, type ToolCallPart, type ToolOutput, textOutput } from "./m
 import { rulesFor, type Verdict } from "./permission.ts";
 import type { HookedCall } from "./plugin.ts";
 import { callFacts, judge } from "./policy.ts";
-import type { PermissionRequest } from "./request.ts";
+import type { PermissionRequest, RememberScope } from "./request.ts";
 import { ask, askDoubt, requestIdOf } from "./requests.ts";
 import { check } from "./schema.ts";
-import { UnknownOutcome } from "./steps.ts";
+import { performStep, UnknownOutcome } from "./steps.ts";
 import type { CallState } from "./session-state.ts";
 import type { Tool } from "./tool.ts";
 import { performTool, probeTool } from "./perform-tool.ts";
@@ -53,6 +53,10 @@ export function permissionRequest(
   const cwd = hold.state.workspace?.root;
   const inputHash = hashJson(input);
   const rules = rulesFor(callFacts(tool, checked, hold.state.workspace?.root));
+  const { definitions, agent } = hold;
+  const scopes: readonly RememberScope[] =
+    definitions.remember === undefined ? ["session"] : ["session", "agent", "global"];
+  const approvers = agent.permission.approvers ?? definitions.permission.approvers;
   const body: PermissionRequest = {
     type: "permission",
     callId: part.callId,
@@ -61,7 +65,8 @@ export function permissionRequest(
     title: titleOf(tool, checked),
     reason: verdict.reason,
     binding: { inputHash, toolHash: tool.hash, ...(cwd !== undefined && { cwd }) },
-    remember: verdict.remember && rules.length > 0 ? ["session"] : [],
+    remember: verdict.remember && rules.length > 0 ? scopes : [],
+    ...(approvers !== undefined && { approvers }),
   };
   return { name: permissionName(part.callId, body.binding), body };
 }
@@ -108,7 +113,7 @@ async function grantFor(
     const who = by.id === "expiry" ? "nobody answered in time" : "the user said no";
     return { status: "denied", output: refusal(`Refused: ${who}${why}`) };
   }
-  if (answer.remember === "session") await remember(hold, tool, checked, requestId);
+  if (answer.remember !== undefined) await remember(hold, tool, checked, { requestId, scope: answer.remember });
   if (answer.input === undefined) return { input: hooked.input, checked, requestId };
   const edited = await check(tool.schema, copyJson(answer.input));
   if (!edited.ok) return failed(`The arguments edited by the user do not fit ${tool.name}: ${edited.problem}`);
@@ -117,9 +122,24 @@ async function grantFor(
   return { input: answer.input, checked: edited.value, requestId };
 }
 
-/** An "always" answer becomes rules of the session, once. */
-async function remember(hold: Hold, tool: Tool, checked: unknown, requestId: string): Promise<void> {
+type Always = { readonly requestId: string; readonly scope: RememberScope };
+
+/** An "always" answer becomes rules of the session, once; for an agent or for all they are also kept by the host. */
+async function remember(hold: Hold, tool: Tool, checked: unknown, { requestId, scope }: Always): Promise<void> {
   const rules = rulesFor(callFacts(tool, checked, hold.state.workspace?.root));
+  const { definitions, agent } = hold;
+  if (scope !== "session") {
+    const keep = async (): Promise<void> => {
+      for (const rule of rules) await definitions.remember?.(rule, { scope, agent: agent.name });
+    };
+    const signal = AbortSignal.any([hold.halted, hold.journal.signal]);
+    try {
+      await performStep(hold, { name: `request/${requestId}/remember`, rerun: "safe", signal }, keep); // keeping a rule twice is no harm
+    } catch (error) {
+      signal.throwIfAborted();
+      hold.notice("warning", "rule-not-kept", `The rule holds for this session only: ${messageOf(error)}`);
+    }
+  }
   const addRules = rules.filter((rule) => !hold.state.rules.includes(rule));
   const actor = hold.state.run?.actor;
   if (addRules.length === 0 || actor === undefined) return;
@@ -190,7 +210,7 @@ async function intend(
     attemptId: journal.attemptId,
     rerun: tool.rerun,
     flow: tool.body.type === "flow",
-    idempotencyKey: callId, // it names its run, and no two runs have the same id
+    idempotencyKey: callId.replaceAll("/", "-"), // of this run only; good as a header and as the name of a file
     toolHash: tool.hash,
     confinement: workspace?.confinement ?? "none",
     ...(grant.requestId !== undefined && { requestId: grant.requestId }),

@@ -308,7 +308,7 @@ describe("the context of a tool", () => {
       runId: run.id,
       depth: 0,
       attempt: 1,
-      idempotencyKey: `${run.id}/1/0`,
+      idempotencyKey: `${run.id}-1-0`,
       session: { id: session.id, key: "chat", metadata: { plan: "pro" } },
       actor: { id: "ada", door: "test", tenant: "acme" },
     });

@@ -22,6 +22,8 @@ export type RuntimeOptions = {
   /** Models in place of an agent's own, by agent name. */
   readonly models?: { readonly [agent: string]: Model };
   readonly onRequest?: Definitions["onRequest"];
+  /** Keeps a rule that a person gave for an agent or for all of them: without it "always" means the session only. */
+  readonly remember?: Definitions["remember"];
   /** Texts that never enter log, stream or error. */
   readonly secrets?: readonly string[];
   /** What only embedders and tests give. */

@@ -9,7 +9,7 @@ import type { Ids } from "./ids.ts";
 import type { Json } from "./json.ts";
 import { keepBytes } from "./blobs.ts";
 import { LIMITS } from "./limits.ts";
-import { ANSWERS, fits } from "./request.ts";
+import { ANSWERS, fits, mayAnswer } from "./request.ts";
 import { type Message, type Part, text } from "./message.ts";
 import type { Accepted, Op } from "./op.ts";
 import type { Actor, Answer } from "./request.ts";
@@ -88,6 +88,9 @@ class SessionHandle<Output> implements Session<Output> {
     const open = summary?.openRequests.find((request) => request.requestId === requestId);
     if (open !== undefined && !fits(open.body, answer)) {
       throw new CapstanError("request-invalid", `Request ${requestId} takes ${ANSWERS[open.body.type]}`);
+    }
+    if (open !== undefined && !mayAnswer(open.body, this.#source.actor)) {
+      throw new CapstanError("permission-denied", `Request ${requestId} can be answered by its approvers only`);
     }
     const head = summary?.head ?? 0;
     try {

@@ -84,15 +84,7 @@ function change(state: SessionState, fact: Fact): Change {
     case "prefix.set":
       return { prefix: { hash: fact.hash, blob: fact.blob, base: fact.base ?? fact.hash } };
     case "turn.started":
-      return inRun(state, (run) => ({
-        ...resumed(run, fact.at),
-        turn: {
-          number: fact.turn,
-          attempt: fact.attempt,
-          ...(fact.reserved !== undefined && { reserved: fact.reserved }),
-        },
-        unsyncedEffects: false,
-      }));
+      return startedTurn(state, fact);
     case "turn.finished":
       return finishedTurn(state, fact);
     case "message.added":
@@ -129,6 +121,11 @@ function change(state: SessionState, fact: Fact): Change {
 
 function inRun(state: SessionState, next: (run: RunState) => RunState): Change {
   return state.run === undefined ? {} : { run: next(state.run) };
+}
+
+function startedTurn(state: SessionState, { turn, attempt, reserved, at }: FactOf<"turn.started">): Change {
+  const started = { number: turn, attempt, ...(reserved !== undefined && { reserved }) };
+  return inRun(state, (run) => ({ ...resumed(run, at), turn: started, unsyncedEffects: false }));
 }
 
 function startedCall(state: SessionState, fact: FactOf<"tool.started">): Change {

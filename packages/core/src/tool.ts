@@ -51,11 +51,16 @@ export type FlowContext = Omit<ToolContext, "attempt" | "idempotencyKey"> & {
     name: string,
     questions: readonly QuestionItem[],
   ) => Promise<Extract<Answer, { type: "question" }>>;
+  /** Shows a plan and asks whether to go on with it. */
+  readonly plan: (name: string, markdown: string) => Promise<FlowAnswer>;
+  /** Asks a person to fill in a form, or to open a page. `content` fits the schema unless it was declined. */
+  readonly form: (name: string, options: FormOptions) => Promise<Extract<Answer, { type: "form" }>>;
   /** Waits without holding a process; survives restarts. */
   readonly sleep: (name: string, ms: number) => Promise<void>;
   /** Gives a task to another agent of the runtime, in a session of its own, and waits for its end. */
   readonly spawn: (name: string, agent: string, task: string, options?: SpawnOptions) => Promise<Spawned>;
 };
+export type FormOptions = { readonly message: string; readonly schema?: Schema; readonly url?: string };
 export type SpawnOptions = {
   /** What the sub-agent must answer, in place of its own `output`. */
   readonly output?: Schema;

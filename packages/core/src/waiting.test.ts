@@ -56,7 +56,20 @@ describe("fits", () => {
   };
   const doubt: RequestBody = { type: "doubt", callId: "c", tool: "t", input: {}, startedAt: 0 };
   const client: RequestBody = { type: "client-tool", callId: "c", tool: "t", input: {} };
-  const question: RequestBody = { type: "question", questions: [] };
+  const options = ["s", "m"].map((label) => ({ label, description: label }));
+  const question: RequestBody = {
+    type: "question",
+    questions: [
+      { header: "Colour", question: "Which?", multiSelect: false, options },
+      { header: "Sizes", question: "Which?", multiSelect: true, options },
+    ],
+  };
+  const form: RequestBody = {
+    type: "form",
+    origin: "t",
+    message: "Fill in",
+    schema: { type: "object", properties: { age: { type: "integer" } }, required: ["age"] },
+  };
 
   it.each([
     [permission, { type: "permission", allow: true }],
@@ -65,6 +78,8 @@ describe("fits", () => {
     [doubt, { type: "doubt", outcome: "it-happened" }],
     [client, { type: "client-tool", output: { content: [{ type: "text", text: "x" }] } }],
     [question, { type: "question", answers: { Colour: "red", Sizes: ["s", "m"] } }],
+    [form, { type: "form", content: { age: 3 } }],
+    [form, { type: "form", decline: true }],
   ] as const)("PERM-07 takes a whole answer to %o", (request, answer) => {
     expect(fits(request, answer)).toBe(true);
   });
@@ -84,6 +99,11 @@ describe("fits", () => {
     [client, { type: "client-tool", output: { content: [{ type: "text" }] } }],
     [question, { type: "question" }],
     [question, { type: "question", answers: { Colour: 5 } }],
+    [question, { type: "question", answers: { Colour: ["s", "m"] } }],
+    [question, { type: "question", answers: { Price: "1" } }],
+    [form, { type: "form", content: { age: "old" } }],
+    [form, { type: "form" }],
+    [form, { type: "form", decline: true, content: { age: 3 } }],
   ])("EDGE-06 G16 refuses what is no whole answer to %o: %o", (request, answer) => {
     expect(fits(request, answer)).toBe(false);
   });

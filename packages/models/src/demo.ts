@@ -31,6 +31,7 @@ export function demoModel({ wordMs = 0, clock = systemClock }: DemoOptions = {})
   return {
     id: ID,
     capabilities: {},
+    price: () => ({ input: 0, output: 0 }),
     async *stream(request) {
       request.signal.throwIfAborted();
       yield [{ type: "start", model: ID }];

@@ -1,6 +1,8 @@
-/** Models of providers for Capstan. */
+/** Choosing models: by name, by what is usable here, several as one. Each provider has an entry of its own. */
 
-export { anthropic, anthropicFrom, type AnthropicOptions } from "./anthropic.ts";
+export { type CatalogModel, type CatalogOptions, usableModels } from "./catalog.ts";
+export { deferredModel, type DeferredOptions } from "./deferred-model.ts";
+export { fallback } from "./fallback.ts";
 export { fetchTransport } from "./fetch-transport.ts";
 export type { Price } from "./price.ts";
 export {
@@ -18,3 +20,4 @@ export {
   type TransportRequest,
   type TransportResponse,
 } from "./transport.ts";
+export { withSettings } from "./with-settings.ts";

@@ -151,15 +151,17 @@ function chatModel(
     cacheMarkers: capabilities.cacheMarkers === true,
     extraBody: options.extraBody,
   });
-  let { price } = options;
+  const priceNow = async (): Promise<Price | undefined> => options.price ?? priceOf(preset.prices ?? provider.id, id);
+  let price: Price | undefined;
   return tellingLeftOut({
     id: `${provider.id}/${id}`,
     capabilities,
+    price: priceNow,
     stream: (request) =>
       sseStream(
         endpoint,
         async () => {
-          price ??= await priceOf(preset.prices ?? provider.id, id);
+          price ??= await priceNow();
           return encode(request);
         },
         request.signal,

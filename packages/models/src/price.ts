@@ -1,18 +1,8 @@
 /** What tokens cost, in integer millionths of a US dollar. */
 
-import type { Usage } from "@capstan/core";
+import type { Price, Usage } from "@capstan/core";
 
-/** US dollars per million tokens, which is micro-dollars per token. */
-export type Price = {
-  readonly input: number;
-  readonly output: number;
-  /** Tokens read from a prompt cache. Default: as `input`. */
-  readonly cacheRead?: number;
-  /** Tokens written to a prompt cache. Default: as `input`. */
-  readonly cacheWrite?: number;
-  /** Prices of a whole request whose prompt is longer than `overTokens`. */
-  readonly long?: Omit<Price, "long"> & { readonly overTokens: number };
-};
+export type { Price } from "@capstan/core";
 
 /** The usage with `costMicroUsd`, rounded up so that a budget is never undercounted. */
 export function withCost(usage: Usage, price: Price | undefined): Usage {

@@ -1,8 +1,17 @@
 /** Parts as content blocks of the Messages API (protocols.md section 1.2), each one as JSON text. Pure. */
 
-import type { FilePart, Json, Part, Seal, ToolCallPart, ToolOutput } from "@capstan/core";
+import type { FilePart, Part, Seal, ToolCallPart, ToolOutput } from "@capstan/core";
 import { diffText } from "../diff-text.ts";
-import { base64Of, type Blobs, FILE_GAPS, fileMarker, fileText, isImage, mediaTypeOf } from "../provider/files.ts";
+import {
+  base64Of,
+  type Blobs,
+  FILE_GAPS,
+  fileMarker,
+  fileText,
+  isImage,
+  mediaTypeOf,
+  refuseTooLarge,
+} from "../provider/files.ts";
 import { isObject, memberOf } from "../provider/json.ts";
 import { isBlank, wireJson } from "../wire-text.ts";
 
@@ -41,6 +50,11 @@ export function toBlock(part: Part, context: BlockContext): Block | undefined {
     default:
       return part satisfies never;
   }
+}
+
+/** Answers hold no files here: a text stands for one that another model made. */
+export function inAnswer(part: Part): Part {
+  return part.type === "file" ? { type: "text", text: fileMarker(part, "another model made it") } : part;
 }
 
 export function textBlock(text: string): Block | undefined {
@@ -91,6 +105,7 @@ function fileBlock(part: FilePart, context: BlockContext): Block | undefined {
   if (data.type !== "url" && base64 === undefined) return textBlock(fileMarker(part, FILE_GAPS.absent));
   const image = isImage(mediaType) && context.images;
   if (image || mediaType === "application/pdf") {
+    if (base64 !== undefined) refuseTooLarge(ANTHROPIC, part, base64);
     const source =
       data.type === "url" ? { type: "url", url: data.url } : { type: "base64", media_type: mediaType, data: base64 };
     return content({ type: image ? "image" : "document", source });

@@ -27,8 +27,22 @@ export type BodyEncoder = (request: ModelRequest) => Promise<readonly string[]>;
 const MAX_MARKERS = 4;
 const MARKER = { type: "ephemeral" } as const;
 
+/** What an endpoint takes of the members beside the system text, the tools and the messages. */
+export type BodyShape = (members: { readonly [name: string]: Json }) => { readonly [name: string]: Json };
+
+/** A body of `/v1/messages`. */
+const streamed: BodyShape = (members) => ({ ...members, stream: true });
+
+const COUNTED: readonly string[] =
+  `model messages system tools tool_choice thinking output_config cache_control mcp_servers context_management compaction
+  speed`.split(/\s+/);
+
+/** A body of `/v1/messages/count_tokens`, which refuses what changes nothing about the count. */
+export const counted: BodyShape = (members) =>
+  Object.fromEntries(Object.entries(members).filter(([name]) => COUNTED.includes(name)));
+
 /** One encoder a model. `maxOutputTokens` of the options counts unless the request's settings say otherwise. */
-export function bodyEncoder(options: BodyOptions): BodyEncoder {
+export function bodyEncoder(options: BodyOptions, shape: BodyShape = streamed): BodyEncoder {
   const history = historyEncoder(options.modelId, options);
   const prefix = prefixEncoder();
   return async (request) => {
@@ -38,7 +52,7 @@ export function bodyEncoder(options: BodyOptions): BodyEncoder {
     const { system, tools, marked } = prefix(request.system, request.tools, cache.includes(-1));
     const list = history.encode(messages, cache, MAX_MARKERS - (marked ? 1 : 0), blobs);
     const extra = { ...objectOf(options.extraBody), ...objectOf(settings.extraBody) };
-    const members = wireJson({ ...parameters(options, settings, request.tools), ...extra, stream: true });
+    const members = wireJson(shape({ ...parameters(options, settings, request.tools), ...extra }));
     const segments = [members.slice(0, -1)];
     if (tools !== "" && !("tools" in extra)) segments.push(tools);
     if (system !== "" && !("system" in extra)) segments.push(system);

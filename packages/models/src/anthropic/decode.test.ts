@@ -66,7 +66,7 @@ describe("messageDecoder", () => {
     ]);
   });
 
-  it("COST-04 takes the last of cumulative counts and keeps what is not repeated", () => {
+  it("COST-04 MODEL-19 takes the last of cumulative counts and keeps what is not repeated", () => {
     const usage = { input_tokens: 5, cache_read_input_tokens: 100, cache_creation_input_tokens: 7, output_tokens: 1 };
     const later = { output_tokens: 40, input_tokens: null, output_tokens_details: { thinking_tokens: 12 } };
     const events = decode([

@@ -3,7 +3,7 @@
 import { type Message, sha256, type ToolCallPart } from "@capstan/core";
 import { type Blobs, blobsOf } from "../provider/files.ts";
 import { memberOf } from "../provider/json.ts";
-import { ANTHROPIC, type Block, type BlockContext, textBlock, toBlock } from "./blocks.ts";
+import { ANTHROPIC, type Block, type BlockContext, inAnswer, textBlock, toBlock } from "./blocks.ts";
 
 /** One message as `,{"role":...,"content":[...]}` with the places where it can be cut. */
 type Encoded = {
@@ -203,7 +203,8 @@ function encodeMessage(
     idOfResult: (callId) => idAmong(sources, callId) ?? derivedId(callId),
   };
   const role = message.role === "assistant" ? "assistant" : "user";
-  const blocks = message.parts.map((part) => toBlock(part, context)).filter((block) => block !== undefined);
+  const parts = role === "assistant" ? message.parts.map((part) => inAnswer(part)) : message.parts;
+  const blocks = parts.map((part) => toBlock(part, context)).filter((block) => block !== undefined);
   if (message.role === "system") return encodedOf(role, asSystemText(message), [], undefined);
   if (role === "assistant") trimEnd(blocks);
   const answers = blocks.some((block) => block.kind === "result") ? [...sources] : undefined;

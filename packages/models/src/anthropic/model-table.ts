@@ -1,4 +1,7 @@
-/** What is known about Claude models: platform.claude.com models and pricing pages, read 2026-11-21. */
+/**
+ * What is known about Claude models: platform.claude.com models and pricing pages, read 2026-11-21. Prices were compared
+ * with `@pydantic/genai-prices` 0.1.8; it does not yet have the cache read of Sonnet 5.5 (halved on 2026-10-07) and Haiku 5.5.
+ */
 
 import type { Price } from "../price.ts";
 
@@ -23,8 +26,8 @@ const MILLION = 1_000_000;
 
 /** Rows by id prefix, the more specific first. */
 const ROWS: readonly (readonly [prefix: string, facts: ModelFacts])[] = [
-  ["claude-fable-5-", newest("always", price(10, 50, 0.25))],
-  ["claude-mythos-5-", newest("always", price(10, 50, 0.25))],
+  ["claude-fable-5-1", newest("always", price(10, 50, 0.25))],
+  ["claude-mythos-5-1", newest("always", price(10, 50, 0.25))],
   ["claude-fable-5", newest("always", price(10, 50, 1))],
   ["claude-mythos-5", newest("always", price(10, 50, 1))],
   ["claude-opus-5-5", newest("always", price(4, 20, 0.2))],

@@ -23,7 +23,11 @@ const CONTEXT =
   /prompt is too long|context (window|length|limit)|context_length_exceeded|maximum context|too many (input )?tokens|input token count|reduce the length|exceeds? .{0,40}context/i;
 const SPEND =
   /spend[_ ]limit|credit balance|ramp_limit_exceeded|insufficient_quota|exceeded your current quota|insufficient credits/i;
-const MODEL_MISSING = /model_not_found|unknown_model|model .{0,80}(does not exist|not found)|no such model/i;
+const MODEL_MISSING =
+  /model_not_found|unknown_model|model .{0,80}(does not exist|not found)|no such model|not a valid model|no endpoints found for/i;
+/** The model is there, but it does not read images, or cannot do another thing that was asked of it. */
+const UNABLE =
+  /no endpoints found that support|not a multimodal model|(image|vision) (input|modality).{0,40}\bnot\b|does(n't| not) support (image|vision|multimodal)|images? (is|are) not supported/i;
 const BAD_KEY = /invalid_api_key|api key not valid|api_key_invalid|incorrect api key/i;
 
 /** Status that HTTP gives each word for an error, for errors inside a stream and those whose status says too little. */
@@ -81,7 +85,7 @@ export function refusedError(provider: ProviderName, refusal: Refusal): CapstanE
   const said = shown(text, refusal.key);
   const subject =
     refusal.status === undefined ? `${provider.label} broke off the answer` : `${provider.label} answered ${status}`;
-  const message = `${subject}${said === "" ? "" : `: ${said}`}${/[.!?]$/.test(said) ? "" : "."} ${WHAT_TO_DO[code] ?? ""}`;
+  const message = `${subject}${said === "" ? "" : `: ${said}`}${/[.!?]$/.test(said) ? "" : "."} ${adviceOn(code, text)}`;
   const retryAfterMs = retryAfter(refusal.headers) ?? told;
   return new CapstanError(code, message.trim(), {
     provider: provider.id,
@@ -89,6 +93,11 @@ export function refusedError(provider: ProviderName, refusal: Refusal): CapstanE
     retryable: isRetryable(code, refusal.headers["x-should-retry"]),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
+}
+
+function adviceOn(code: ErrorCode, text: string): string {
+  if (code !== "model-invalid-request" || !UNABLE.test(text)) return WHAT_TO_DO[code] ?? "";
+  return "Take a model that can do it; capabilities: { images: false } puts a text in the place of images.";
 }
 
 /** What came was not the provider's protocol; `what` goes on after its name. */
@@ -179,6 +188,7 @@ function codeOf(status: number, said: string, waits: boolean): ErrorCode {
   if (status === 402 || ((status === 429 || status === 400 || status === 403) && !waits && SPEND.test(said)))
     return "model-billing";
   if (status === 401 || status === 403 || (status === 400 && BAD_KEY.test(said))) return "model-auth";
+  if (status === 404 && UNABLE.test(said)) return "model-invalid-request";
   if (status === 404 || (status === 400 && MODEL_MISSING.test(said))) return "model-not-found";
   if (status === 413 || (status === 400 && CONTEXT.test(said))) return "model-context-exceeded";
   if (status === 429) return "model-rate-limited";

@@ -14,6 +14,7 @@ export function tellingLeftOut(model: Model, images: readonly string[] = IMAGES)
   return {
     id: model.id,
     capabilities: model.capabilities,
+    ...(model.price !== undefined && { price: () => model.price?.() }),
     stream(request) {
       const fresh = untold(request.messages, told);
       const files = fresh.flatMap((message) => unread(message, model.capabilities, images));

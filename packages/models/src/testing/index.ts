@@ -1,5 +1,6 @@
 /** Test doubles of providers: a strict scripted Anthropic server, its checks and its simulated prompt cache. */
 
+export { type AiCall, type AiReply, scriptedAiModel, type ScriptedAiModel } from "./ai-sdk-model.ts";
 export { type ReplyBlock, signatureOf, wireBytes, wireEvent, type WireEvent } from "./anthropic-replies.ts";
 export {
   anthropicServer,

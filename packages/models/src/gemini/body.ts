@@ -1,0 +1,145 @@
+/** The body of `streamGenerateContent` (protocols.md section 3) as segments of JSON text; what changes least comes first. */
+
+import type { Json, ModelRequest, ModelSettings, ToolSpec } from "@capstan/core";
+import { requestError } from "../provider/errors.ts";
+import { isObject, listOf, objectOf } from "../provider/json.ts";
+import { wireJson } from "../wire-text.ts";
+import { contentsEncoder, continued } from "./history.ts";
+import type { Thinking } from "./model-table.ts";
+import type { PartOptions } from "./parts.ts";
+import { GEMINI } from "./signature.ts";
+
+export type BodyOptions = PartOptions & {
+  /** Undefined leaves it to the provider. */
+  readonly maxOutputTokens: number | undefined;
+  /** The most that the model can be asked for. */
+  readonly maxOutputLimit: number;
+  readonly thinking: Thinking;
+  readonly extraBody: Json | undefined;
+};
+
+export type BodyEncoder = (request: ModelRequest) => Promise<readonly string[]>;
+
+/** One encoder a model. `maxOutputTokens` of the options counts unless the request's settings say otherwise. */
+export function bodyEncoder(options: BodyOptions): BodyEncoder {
+  const contents = contentsEncoder(options);
+  const declarations = declarationEncoder();
+  return async (request) => {
+    const { settings } = request;
+    const { messages, token } = continued(request.messages, options.modelId);
+    const list = await contents(messages, request.blob);
+    const extra = { ...objectOf(options.extraBody), ...objectOf(settings.extraBody) };
+    const { tools: extraTools, ...members } = merged(parameters(options, settings, request.tools), extra);
+    const tools = [declarations(request.tools), ...listOf(extraTools).map((tool) => wireJson(tool))];
+    const segments = [wireJson(token === undefined ? members : { ...members, continuationToken: token }).slice(0, -1)];
+    const written = tools.filter((json) => json !== "");
+    if (written.length > 0) add(segments, `"tools":[${written.join(",")}]`);
+    if (request.system.trim() !== "" && !("systemInstruction" in extra))
+      add(segments, `"systemInstruction":${wireJson({ parts: [{ text: request.system }] })}`);
+    if ("contents" in extra) return [...segments, "}"];
+    if (list.length === 0)
+      throw requestError(
+        GEMINI,
+        "The conversation holds nothing that can be sent to the model. Send a text that is not empty.",
+      );
+    add(segments, '"contents":[');
+    for (const segment of list) segments.push(segment);
+    segments.push("]}");
+    return segments;
+  };
+}
+
+function add(segments: string[], member: string): void {
+  segments.push(segments.length === 1 && segments[0] === "{" ? member : `,${member}`);
+}
+
+/** Objects of both are merged member by member, so that an extra `generationConfig` adds to ours. */
+function merged(
+  own: { readonly [name: string]: Json },
+  extra: { readonly [name: string]: Json },
+): { [name: string]: Json } {
+  const all: { [name: string]: Json } = { ...own, ...extra };
+  for (const name of ["generationConfig", "toolConfig"]) {
+    if (isObject(own[name]) && isObject(extra[name])) all[name] = { ...own[name], ...extra[name] };
+  }
+  return all;
+}
+
+/** Encoded once for as long as the caller passes the same array. */
+function declarationEncoder(): (tools: readonly ToolSpec[]) => string {
+  const known = new WeakMap<readonly ToolSpec[], string>();
+  return (tools) => {
+    const found = known.get(tools);
+    if (found !== undefined) return found;
+    const functionDeclarations = tools.map(({ name, description, inputSchema }) => ({
+      name,
+      description,
+      parametersJsonSchema: inputSchema,
+    }));
+    const json = tools.length === 0 ? "" : wireJson({ functionDeclarations });
+    known.set(tools, json);
+    return json;
+  };
+}
+
+function parameters(
+  options: BodyOptions,
+  settings: ModelSettings,
+  tools: readonly ToolSpec[],
+): { readonly [name: string]: Json } {
+  const { temperature, outputSchema, toolChoice = "auto" } = settings;
+  const thinkingConfig = thinkingOf(options.thinking, settings.reasoning);
+  const maxOutputTokens = outputLimit(options, settings, thinkingConfig);
+  const generationConfig: { readonly [name: string]: Json } = {
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(thinkingConfig !== undefined && { thinkingConfig }),
+    ...(outputSchema !== undefined && { responseMimeType: "application/json", responseJsonSchema: outputSchema }),
+  };
+  const forced = typeof toolChoice === "object" ? { allowedFunctionNames: [toolChoice.tool] } : {};
+  return {
+    ...(Object.keys(generationConfig).length > 0 && { generationConfig }),
+    ...(tools.length > 0 &&
+      toolChoice !== "auto" && { toolConfig: { functionCallingConfig: { mode: "ANY", ...forced } } }),
+  };
+}
+
+type ThinkingConfig = { readonly [name: string]: Json };
+
+const BUDGETS = { low: 2_048, medium: 8_192, high: 24_576 } as const;
+/** The model finds the size by itself. */
+const DYNAMIC = -1;
+/** Asks for the summaries that people see. */
+const SHOWN = { includeThoughts: true } as const;
+
+function thinkingOf(thinking: Thinking, wish: ModelSettings["reasoning"]): ThinkingConfig | undefined {
+  if (thinking.kind === "none") return undefined;
+  if (wish === undefined) return thinking.unasked ? SHOWN : undefined;
+  if (thinking.kind === "level") {
+    if (wish === "off") return { thinkingLevel: thinking.least };
+    if (wish === "adaptive") return SHOWN;
+    return { ...SHOWN, thinkingLevel: (typeof wish === "object" ? levelOf(wish.budgetTokens) : wish).toUpperCase() };
+  }
+  if (wish === "off") return { thinkingBudget: thinking.off };
+  if (wish === "adaptive") return { ...SHOWN, thinkingBudget: DYNAMIC };
+  const asked = Math.round(typeof wish === "object" ? wish.budgetTokens : BUDGETS[wish]);
+  return { ...SHOWN, thinkingBudget: Math.min(thinking.max, Math.max(thinking.min, asked)) };
+}
+
+/** Models without budgets are steered by levels: the nearest one. */
+function levelOf(budgetTokens: number): keyof typeof BUDGETS {
+  if (budgetTokens < (BUDGETS.low + BUDGETS.medium) / 2) return "low";
+  return budgetTokens < (BUDGETS.medium + BUDGETS.high) / 2 ? "medium" : "high";
+}
+
+/** Thoughts count towards the limit: what was asked for is left for the answer. */
+function outputLimit(
+  options: BodyOptions,
+  settings: ModelSettings,
+  config: ThinkingConfig | undefined,
+): number | undefined {
+  const asked = settings.maxOutputTokens ?? options.maxOutputTokens;
+  const budget = config?.["thinkingBudget"];
+  if (asked === undefined || typeof budget !== "number" || asked > budget) return asked;
+  return Math.min(budget + asked, options.maxOutputLimit);
+}

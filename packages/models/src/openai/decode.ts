@@ -1,0 +1,260 @@
+/** The event stream of the Responses API (protocols.md section 2.1) as model events. Pure; one decoder a response. */
+
+import type { Json, ModelEvent, Part, TurnReason } from "@capstan/core";
+import { type Price, withCost } from "../price.ts";
+import { protocolError } from "../provider/errors.ts";
+import type { StreamDecoder, ToError } from "../provider/http-stream.ts";
+import { type JsonObject, memberOf, objectOf, stringOf } from "../provider/json.ts";
+import type { SseEvent } from "../sse.ts";
+import { OPENAI } from "./content.ts";
+import {
+  callPart,
+  contentTexts,
+  messageMark,
+  opaquePart,
+  type OpenBlock,
+  type OpenItem,
+  openItem,
+  reasoningPart,
+  reasoningText,
+  sectioned,
+  shownAs,
+} from "./open-item.ts";
+import { type PlainDelta, plainDeltas } from "./plain-delta.ts";
+import { toUsage } from "./usage.ts";
+
+export type DecoderOptions = {
+  readonly modelId: string;
+  /** Goes into the seals: only models of this family get them back. */
+  readonly family: string;
+  readonly price: Price | undefined;
+  /** The typed error of an `error` or `response.failed` event. */
+  readonly toError: ToError;
+};
+
+/** Reasons of an incomplete response. */
+const REASONS: Readonly<Record<string, TurnReason>> = {
+  max_output_tokens: "length",
+  content_filter: "content-filter",
+  steered: "paused",
+};
+
+export function responseDecoder(options: DecoderOptions): StreamDecoder {
+  return new Decoder(options);
+}
+
+class Decoder implements StreamDecoder {
+  readonly #options: DecoderOptions;
+  readonly #open = new Map<number, OpenItem>();
+  readonly #plain = plainDeltas();
+  #blocks = 0;
+  #out: ModelEvent[] = [];
+  /** The newest delta of the batch in hand: nobody else has it yet. */
+  #last: { readonly type: "block-delta"; readonly index: number; delta: string } | undefined;
+  #called = false;
+  #refused = false;
+  finished = false;
+  started = false;
+
+  constructor(options: DecoderOptions) {
+    this.#options = options;
+  }
+
+  push(events: readonly SseEvent[]): readonly ModelEvent[] {
+    this.#out = [];
+    for (const { event, data } of events) {
+      if (this.finished) break;
+      const plain = this.#plain(data);
+      if (plain !== undefined) this.#textDelta(plain);
+      else this.#read(event, data);
+    }
+    return this.#out;
+  }
+
+  end(): readonly ModelEvent[] {
+    return []; // only the response's own last event ends it
+  }
+
+  #read(name: string | undefined, data: string): void {
+    const event = parseEvent(data);
+    if (event === undefined) return;
+    const type = stringOf(memberOf(event, "type") ?? name);
+    switch (type) {
+      case "response.created":
+      case "response.in_progress":
+      case "response.queued":
+        return this.#begin(memberOf(event, "response"));
+      case "response.output_item.added":
+        return void this.#addItem(indexOf(event, "output_index"), objectOf(memberOf(event, "item")));
+      case "response.output_item.done":
+        return this.#endItem(indexOf(event, "output_index"), objectOf(memberOf(event, "item")));
+      case "response.completed":
+      case "response.incomplete":
+        return this.#finish(objectOf(memberOf(event, "response")), type, data);
+      case "error":
+      case "response.failed":
+        throw this.#options.toError(data);
+      default:
+        return this.#readDelta(type, event); // or what the protocol may add
+    }
+  }
+
+  #begin(response: Json | undefined): void {
+    if (this.started) return;
+    this.started = true;
+    const model = stringOf(memberOf(response, "model"));
+    const id = stringOf(memberOf(response, "id"));
+    this.#out.push({
+      type: "start",
+      model: model === "" ? this.#options.modelId : model,
+      ...(id !== "" && { responseId: id }),
+    });
+  }
+
+  #readDelta(type: string, event: Json): void {
+    const delta = stringOf(memberOf(event, "delta"));
+    if (delta === "") return;
+    const outputIndex = indexOf(event, "output_index");
+    switch (type) {
+      case "response.output_text.delta":
+      case "response.refusal.delta":
+        return this.#textDelta({ outputIndex, contentIndex: indexOf(event, "content_index"), delta });
+      case "response.function_call_arguments.delta": {
+        const item = this.#item(outputIndex);
+        return item.kind === "call" ? this.#show(this.#block(item, 0), delta) : undefined;
+      }
+      case "response.reasoning_summary_text.delta":
+      case "response.reasoning_text.delta": {
+        const item = this.#item(outputIndex);
+        const piece = indexOf(event, type.includes("summary") ? "summary_index" : "content_index");
+        if (item.kind !== "reasoning") return;
+        return this.#show(this.#block(item, 0), sectioned(item, `${type}${piece}`, delta));
+      }
+      default:
+    }
+  }
+
+  #textDelta({ outputIndex, contentIndex, delta }: PlainDelta): void {
+    const item = this.#item(outputIndex);
+    if (item.kind === "message" && delta !== "") this.#show(this.#block(item, contentIndex), delta);
+  }
+
+  #addItem(outputIndex: number, wire: JsonObject): OpenItem {
+    this.#begin(undefined);
+    if (this.#open.has(outputIndex))
+      throw protocolError(OPENAI, `opened item ${outputIndex} twice`, { retryable: true });
+    const item = openItem(wire);
+    this.#open.set(outputIndex, item);
+    if (item.kind !== "message") this.#block(item, 0); // people see at once that it began
+    return item;
+  }
+
+  #endItem(outputIndex: number, done: JsonObject): void {
+    const item = this.#open.get(outputIndex) ?? this.#addItem(outputIndex, done);
+    this.#open.delete(outputIndex);
+    const { family } = this.#options;
+    if (item.kind === "message") return this.#endMessage(item, done);
+    const block = this.#block(item, 0);
+    if (item.kind === "reasoning") {
+      if (block.text === "") this.#complete(block, reasoningText(done));
+      return this.#endBlock(block, reasoningPart(block.text, done, family));
+    }
+    if (item.kind === "opaque") return this.#endBlock(block, opaquePart(done, family));
+    this.#complete(block, stringOf(done["arguments"]));
+    this.#called = true;
+    this.#endBlock(block, callPart(block.text, { ...item.wire, ...done }));
+  }
+
+  #endMessage(item: OpenItem, done: JsonObject): void {
+    for (const [contentIndex, { text, refusal }] of contentTexts(done).entries()) {
+      this.#refused ||= refusal;
+      if (text !== "") this.#complete(this.#block(item, contentIndex), text);
+    }
+    this.#endTexts(item);
+    const mark = item.blocks.size === 0 ? undefined : messageMark(done);
+    if (mark !== undefined) this.#endBlock({ index: this.#blocks++, text: "" }, mark);
+  }
+
+  #endTexts(item: OpenItem): void {
+    for (const block of item.blocks.values()) this.#endBlock(block, { type: "text", text: block.text });
+  }
+
+  /** Shows what the whole text has beyond its deltas: some servers send few or none. */
+  #complete(block: OpenBlock, whole: string): void {
+    if (whole.length > block.text.length && whole.startsWith(block.text))
+      this.#show(block, whole.slice(block.text.length));
+  }
+
+  #endBlock({ index }: OpenBlock, part: Part): void {
+    this.#out.push({ type: "block-end", index, part });
+  }
+
+  #item(outputIndex: number): OpenItem {
+    const item = this.#open.get(outputIndex);
+    if (item === undefined)
+      throw protocolError(OPENAI, `sent a piece of item ${outputIndex}, which is not open`, { retryable: true });
+    return item;
+  }
+
+  #block(item: OpenItem, contentIndex: number): OpenBlock {
+    const known = item.blocks.get(contentIndex);
+    if (known !== undefined) return known;
+    const block: OpenBlock = { index: this.#blocks++, text: "" };
+    item.blocks.set(contentIndex, block);
+    const shown = shownAs(item);
+    if (shown !== undefined) this.#out.push({ type: "block-start", index: block.index, block: shown });
+    return block;
+  }
+
+  /** Deltas of one block that stand side by side in a batch travel as one. */
+  #show(block: OpenBlock, delta: string): void {
+    block.text += delta;
+    if (this.#last?.index === block.index && this.#out.at(-1) === this.#last) this.#last.delta += delta;
+    else {
+      this.#last = { type: "block-delta", index: block.index, delta };
+      this.#out.push(this.#last);
+    }
+  }
+
+  #finish(response: JsonObject, type: string, data: string): void {
+    this.#begin(response);
+    const status = stringOf(response["status"]) || type.slice("response.".length);
+    if (status === "failed" || status === "cancelled") throw this.#options.toError(data);
+    const [reason, rawReason] = status === "incomplete" ? this.#incomplete(response) : this.#completed(status);
+    this.finished = true;
+    this.#out.push({ type: "finish", reason, rawReason, usage: withCost(toUsage(response), this.#options.price) });
+  }
+
+  #completed(status: string): readonly [TurnReason, string] {
+    if (this.#open.size > 0) throw protocolError(OPENAI, "ended the answer inside an item", { retryable: true });
+    if (status !== "completed") return ["other", status];
+    return [this.#called ? "tool-calls" : this.#refused ? "refusal" : "stop", status];
+  }
+
+  /** What was open stays as far as it came; the loop keeps no calls of such an answer. */
+  #incomplete(response: JsonObject): readonly [TurnReason, string] {
+    for (const item of this.#open.values()) {
+      const [block] = item.blocks.values();
+      if (item.kind === "message" || block === undefined) this.#endTexts(item);
+      else if (item.kind === "call") this.#endBlock(block, callPart(block.text, item.wire));
+      else if (item.kind === "reasoning") this.#endBlock(block, { type: "reasoning", text: block.text });
+    }
+    this.#open.clear();
+    const reason = stringOf(memberOf(response["incomplete_details"], "reason"));
+    return [(Object.hasOwn(REASONS, reason) ? REASONS[reason] : undefined) ?? "other", reason || "incomplete"];
+  }
+}
+
+function parseEvent(data: string): Json | undefined {
+  if (data === "[DONE]") return undefined; // some gateways end like the older protocol
+  try {
+    return JSON.parse(data) as Json;
+  } catch (cause) {
+    throw protocolError(OPENAI, "sent an event that is not JSON", { retryable: true, cause });
+  }
+}
+
+function indexOf(event: Json, name: string): number {
+  const index = memberOf(event, name);
+  return typeof index === "number" ? index : -1;
+}
