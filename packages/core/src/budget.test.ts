@@ -155,4 +155,24 @@ describe("budgets by reservation", () => {
     const costs = new Set(model.requests.map(({ settings }) => settings.maxOutputTokens));
     expect([...costs]).toEqual([1_000]); // what was lost leaves enough here, and never more than is there
   });
+
+  for (const [answer, reason, turns] of [
+    ["Go on", "end-turn", 2],
+    ["Stop", "budget", 1],
+  ] as const) {
+    it(`EDGE-08 asks a person when it is told to, and takes "${answer}" for an answer`, async () => {
+      const act = tool({ name: "act", description: "Acts.", input: z.object({}), execute: () => "done" });
+      const model = scriptedModel([{ calls: [{ name: "act", input: {} }] }, { text: "ok" }]);
+      const limits = { calls: 1, ask: true };
+      const lead = agent({ name: "lead", model, instructions: "Lead.", tools: [act], limits });
+      await using runtime = await testRuntime({ agents: [lead], permission: { mode: "ask" } });
+      const run = await runtime.send(lead, "Go");
+      const { status, requests } = await run.result();
+      expect(status).toBe("waiting");
+      expect(requests[0]?.body).toMatchObject({ type: "question", budget: { calls: 1 } });
+      const requestId = requests[0]?.requestId ?? "";
+      await run.session.respond(requestId, { type: "question", answers: { Budget: answer } });
+      expect(await run.result()).toMatchObject({ status: "finished", reason, turns });
+    });
+  }
 });

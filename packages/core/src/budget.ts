@@ -5,9 +5,12 @@ import { timeLeft } from "./deadline.ts";
 import { CapstanError } from "./errors.ts";
 import type { Limits } from "./event.ts";
 import type { Hold } from "./hold.ts";
+import { hashJson, type Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { type Message, tokensOf, type Usage } from "./message.ts";
 import type { Model, ModelRequest, Price } from "./model.ts";
+import { effectiveMode } from "./policy.ts";
+import { openRequests, requestIdOf } from "./requests.ts";
 import type { RunState, SessionState } from "./session-state.ts";
 
 type Kind = "tokens" | "microUsd" | "calls";
@@ -50,7 +53,31 @@ function reservedNow({ turn }: RunState, kind: Kind): number {
 
 /** Whether some limit of the run is used up. */
 export function isSpent(state: Pick<SessionState, "run" | "tasks">): boolean {
-  return Object.values(budgetLeft(state)).some((left) => left <= 0);
+  const left = budgetLeft(state);
+  return KINDS.some((kind) => (left[kind] ?? 1) <= 0);
+}
+
+/** Asks a person for as much again; `false` when nobody can be asked, or the answer was no. */
+export async function askForMore(hold: Hold): Promise<boolean> {
+  const { state } = hold;
+  const { run } = state;
+  if (run?.limits.ask !== true || state.parent !== undefined || effectiveMode(state) === "never-ask") return false;
+  const { tokens, microUsd, calls } = hold.agent.limits;
+  const budget: Limits = {
+    ...(tokens !== undefined && { tokens }),
+    ...(microUsd !== undefined && { microUsd }),
+    ...(calls !== undefined && { calls }),
+  };
+  const name = `${run.id}/budget/${hashJson(run.limits as Json)}`; // another one each time it was raised
+  if (run.answers[requestIdOf(state.sessionId, name)] !== undefined) return false;
+  const used = Object.entries(budget).map(([kind, limit]) => `${kind}: ${limit}`);
+  const options = [
+    { label: "Go on", description: `As much again (${used.join(", ")})` },
+    { label: "Stop", description: "The run ends here" },
+  ];
+  const question = { header: "Budget", question: "The budget of this run is used up.", multiSelect: false, options };
+  await openRequests(hold, [{ name, body: { type: "question", questions: [question], budget } }]);
+  return true;
 }
 
 /** How many sub-agents what is left is shared among; one more share stays with the run. */

@@ -3,7 +3,7 @@
 import { reserve } from "./budget.ts";
 import type { Limits, LiveBody, NewFact, Problem, TurnReason } from "./event.ts";
 import { buildRequest } from "./build-request.ts";
-import { finishRun, INTERRUPT_MARKER } from "./finish-run.ts";
+import { finish, INTERRUPT_MARKER } from "./finish-run.ts";
 import type { Hold } from "./hold.ts";
 import { withModelHooks } from "./hooks.ts";
 import type { Json } from "./json.ts";
@@ -24,7 +24,7 @@ export async function callModel(hold: Hold, { turn, attempt }: Turn): Promise<vo
   const model = await hold.definitions.model(hold.agent, hold.state.run?.overrides?.model ?? hold.state.model);
   const built = await buildRequest(hold, turn, model);
   const paid = await reserve(hold, model, built.request);
-  if (paid === undefined) return finishRun(hold, "budget");
+  if (paid === undefined) return finish(hold, "budget");
   if (attempt > 1)
     hold.live([
       reset({ turn, attempt }, { code: "model-cut", message: "the process that asked was lost", retryable: true }, 0),

@@ -51,6 +51,10 @@ function atBoundary(state: SessionState, run: RunState): Action {
     const failed = FAILURES[turn.reason];
     if (failed !== undefined) return { type: "finish", reason: failed };
   }
+  const asked = Object.values(state.requests).filter(
+    ({ body }) => body.type === "question" && body.budget !== undefined,
+  );
+  if (asked.length > 0) return { type: "await-request", requestIds: asked.map(({ requestId }) => requestId) };
   const steer = state.queue.find((input) => input.ifBusy === "steer");
   if (steer !== undefined) return { type: "take-input", input: steer };
   if (run.unanswered || turn?.reason === "tool-calls" || turn?.reason === "paused") return callModel(state, run);

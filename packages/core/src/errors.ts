@@ -52,6 +52,7 @@ export const ERROR_CODES = [
   "rule-invalid",
   "run-failed",
   "run-waiting",
+  "sandbox-unavailable",
   "session-busy",
   "session-damaged",
   "session-not-found",

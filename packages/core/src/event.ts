@@ -50,6 +50,8 @@ export type Limits = {
   readonly calls?: number;
   readonly tokens?: number;
   readonly microUsd?: number;
+  /** When tokens, calls or money are used up a person is asked for as much again, where one can be asked. Default: the run ends. */
+  readonly ask?: boolean;
 };
 export type Overrides = {
   readonly model?: string;

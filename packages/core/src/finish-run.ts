@@ -1,5 +1,6 @@
 /** The one end of a run: `run.finished`, with everything that was still open closed in the same append. */
 
+import { askForMore } from "./budget.ts";
 import { resolution, withdrawn } from "./closing-facts.ts";
 import type { NewFact, Problem, StopReason, ToolStatus } from "./event.ts";
 import type { HaltReason } from "./decide.ts";
@@ -31,6 +32,7 @@ export async function finish(hold: Hold, reason: StopReason): Promise<void> {
       return;
     }
   }
+  if (reason === "budget" && (await askForMore(hold))) return;
   const end = reason === "end-turn" ? await outputEnd(hold) : ({ type: "done" } as const);
   if (end.type === "repair") return void (await hold.append([end.fact]));
   if (end.type === "done") return finishRun(hold, reason, run?.turn?.error, [], end.output);

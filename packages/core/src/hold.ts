@@ -278,9 +278,7 @@ function pluginsOf(definitions: Definitions, agent: Agent<unknown>, parent: Pare
       const { name, fold, onFailure } = plugin;
       if (plugin.tool === undefined) return [];
       const tool: NonNullable<Plugin["tool"]> = (...hooked) => plugin.tool?.(...hooked) ?? hooked[2](hooked[0]);
-      return [
-        { name, tool, ...(fold !== undefined && { fold }), ...(onFailure !== undefined && { onFailure }) },
-      ];
+      return [{ name, tool, ...(fold !== undefined && { fold }), ...(onFailure !== undefined && { onFailure }) }];
     }),
   );
   const all = [...definitions.plugins, ...inherited, ...agent.plugins];

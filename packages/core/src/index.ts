@@ -79,6 +79,7 @@ export type {
   ToolHookContext,
   ToolNext,
 } from "./plugin.ts";
+export { isProtectedPath } from "./protected-path.ts";
 export { redactor, type Redactor } from "./redact.ts";
 export type {
   Actor,

@@ -1,6 +1,6 @@
 /** Paths whose change decides what runs or is believed later (G17). Writing them always needs an approval of its own. */
 
-import { type Location, trimmedName } from "./path-pattern.ts";
+import { locate, type Location, trimmedName } from "./path-pattern.ts";
 
 /** Folders, at any depth: version control, tools' configuration, credentials. */
 const FOLDERS = new Set(
@@ -34,4 +34,10 @@ export function protectedName(location: Location): string | undefined {
     const folded = trimmedName(name);
     return FOLDERS.has(folded) || CONFIG.test(folded) || (at === names.length - 1 && FILES.has(folded));
   });
+}
+
+/** Whether writing this path always needs an approval of its own; `root` is the workspace's. */
+export function isProtectedPath(path: string, root: string): boolean {
+  const location = locate(path, root);
+  return location === undefined || protectedName(location) !== undefined;
 }

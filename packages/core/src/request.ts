@@ -2,6 +2,7 @@
 
 import { jsonIssues } from "./check-json.ts";
 import { CapstanError } from "./errors.ts";
+import type { Limits } from "./event.ts";
 import type { Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import type { ToolOutput } from "./message.ts";
@@ -37,7 +38,13 @@ export type PermissionRequest = {
 
 export type RequestBody =
   | PermissionRequest
-  | { readonly type: "question"; readonly callId?: string; readonly questions: readonly QuestionItem[] }
+  | {
+      readonly type: "question";
+      readonly callId?: string;
+      readonly questions: readonly QuestionItem[];
+      /** Added to the limits of the run when the first option of the first question is chosen. */
+      readonly budget?: Limits;
+    }
   | {
       readonly type: "form";
       readonly callId?: string;
@@ -119,6 +126,13 @@ export function fits(request: RequestBody, value: unknown): value is Answer {
 export function mayAnswer(request: RequestBody, actor: Pick<Actor, "id">): boolean {
   const approvers = request.type === "permission" ? request.approvers : undefined;
   return approvers === undefined || approvers.includes(actor.id);
+}
+
+/** What an answer grants: the budget of a question that was answered with its first option. */
+export function grantedBudget(request: RequestBody, answer: Answer): Limits | undefined {
+  if (request.type !== "question" || answer.type !== "question") return undefined;
+  const [first] = request.questions;
+  return first !== undefined && answer.answers[first.header] === first.options[0]?.label ? request.budget : undefined;
 }
 
 /** Throws `request-invalid` for questions that no person could be shown: see `QuestionItem` for the bounds. */

@@ -1,9 +1,9 @@
 /** The state of a session as a pure fold of its facts. */
 
-import type { Fact, FactOf } from "./event.ts";
+import type { Fact, FactOf, Limits } from "./event.ts";
 import type { Json } from "./json.ts";
 import { addUsage, NO_USAGE, tokensOf, type ToolCallPart } from "./message.ts";
-import type { OpenRequest } from "./request.ts";
+import { grantedBudget, type OpenRequest } from "./request.ts";
 import type { CallState, QueuedInput, RunState, SessionState, TaskState } from "./session-state.ts";
 import type { SessionStatus } from "./store.ts";
 
@@ -322,6 +322,14 @@ function finishedStep(run: RunState, { name, value, failed }: FactOf<"step.finis
     : { ...run, steps, stepFailures: { ...run.stepFailures, [name]: failed } };
 }
 
+function addLimits(limits: Limits, more: Limits): Limits {
+  const sum: { -readonly [K in keyof Limits]: Limits[K] } = { ...limits };
+  for (const kind of ["tokens", "microUsd", "calls"] as const) {
+    if (limits[kind] !== undefined) sum[kind] = limits[kind] + (more[kind] ?? 0);
+  }
+  return sum;
+}
+
 function openedRequest(state: SessionState, fact: FactOf<"request.opened">): Change {
   const open = toOpenRequest(fact, state.sessionId, state.run?.id);
   return { requests: { ...state.requests, [fact.requestId]: open } };
@@ -329,8 +337,11 @@ function openedRequest(state: SessionState, fact: FactOf<"request.opened">): Cha
 
 function resolvedRequest(state: SessionState, fact: FactOf<"request.resolved">): Change {
   const { [fact.requestId]: _closed, ...requests } = state.requests;
+  const body = state.requests[fact.requestId]?.body;
+  const more = body === undefined ? undefined : grantedBudget(body, fact.answer);
   const resolved = inRun(state, (run) => ({
     ...resumed(run, fact.at),
+    ...(more !== undefined && { limits: addLimits(run.limits, more) }),
     answers: { ...run.answers, [fact.requestId]: { answer: fact.answer, by: fact.by } },
   }));
   return { requests, ...resolved };
