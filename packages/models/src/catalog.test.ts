@@ -56,7 +56,15 @@ describe("usableModels", () => {
       capabilities: { images: true },
     });
     expect(of(models, "demo")).toEqual([
-      { provider: "demo", model: "demo/scripted", usable: true, key: "not-needed", keyVariables: [], capabilities: {} },
+      {
+        provider: "demo",
+        model: "demo/scripted",
+        usable: true,
+        key: "not-needed",
+        keyVariables: [],
+        price: { input: 0, output: 0 },
+        capabilities: {},
+      },
     ]);
     expect(models.filter(({ usable }) => usable).map(({ provider }) => provider)).toEqual(["demo"]);
   });

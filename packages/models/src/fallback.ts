@@ -58,7 +58,7 @@ function shared(first: Model, models: readonly Model[]): ModelCapabilities {
 }
 
 async function dearest(models: readonly Model[]): Promise<Price | undefined> {
-  const prices = await Promise.all(models.map((model) => model.price?.()));
+  const prices = await Promise.all(models.map(async (model) => model.price?.()));
   const known = prices.filter((price) => price !== undefined);
   if (known.length < prices.length) return undefined;
   const base = dearestRates(known);

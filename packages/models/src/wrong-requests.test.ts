@@ -178,7 +178,7 @@ for (const [name, { make, answers }] of Object.entries(PROVIDERS)) {
       });
     }
 
-    it("LOOP-29 MODEL-16 an image to a model that is known to read none: a text goes in its place", async () => {
+    it("LOOP-29 TOOL-43 an image to a model that is known to read none: a text goes in its place", async () => {
       const broken = { status: 500, body: "{}" };
       await using server = await answering(broken);
       const model = make({ apiKey: KEY, baseUrl: server.url, capabilities: { images: false } });

@@ -25,7 +25,7 @@ const model = (capabilities: ModelCapabilities, failures = 0) =>
   );
 
 describe("tellingLeftOut", () => {
-  it("MODEL-16 tells of an image that the model cannot read, with the first sign of its answer", async () => {
+  it("TOOL-43 tells of an image that the model cannot read, with the first sign of its answer", async () => {
     const events = await collectEvents(
       model({ images: false }),
       modelRequest([asked("1", file("image/png", "a.png"))]),
@@ -95,7 +95,7 @@ describe("tellingLeftOut", () => {
     expect(notice?.type === "notice" ? notice.detail : "").toMatch(/9\.png \(image\/png\), and 2 more$/);
   });
 
-  it("MODEL-16 is part of a provider: the text in its place goes out, people hear of it", async () => {
+  it("TOOL-43 is part of a provider: the text in its place goes out, people hear of it", async () => {
     await using server = await anthropicServer(() => ({ content: [{ type: "text", text: "I cannot see it." }] }));
     const blind = anthropicFrom({}, "claude-x", { apiKey: "k", baseUrl: server.url, capabilities: { images: false } });
     const events = await collectEvents(blind, modelRequest([asked("1", file("image/png", "chart.png"))]));

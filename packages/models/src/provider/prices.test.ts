@@ -1,3 +1,5 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { findProvider } from "@pydantic/genai-prices";
 import { describe, expect, it } from "vitest";
 import { modelFacts } from "../anthropic/model-table.ts";
@@ -52,6 +54,23 @@ describe("priceOf", () => {
     const price = await priceOf("gemini", "gemini-2.5-pro");
     expect(await priceOf("gemini", "gemini-2.5-pro-preview-05-06")).toEqual(price);
     expect(await priceOf("openai", "gpt-5-2025-08-07")).toEqual(await priceOf("openai", "gpt-5"));
+  });
+});
+
+describe("priceOf where the list is not installed", () => {
+  it("COST-06 knows the prices of our own tables and no others", async () => {
+    const program = `
+      import { registerHooks } from "node:module";
+      registerHooks({ resolve(name, context, next) {
+        if (name.startsWith("@pydantic/")) throw Object.assign(new Error("none"), { code: "ERR_MODULE_NOT_FOUND" });
+        return next(name, context);
+      } });
+      const { priceOf } = await import(${JSON.stringify(new URL("./prices.ts", import.meta.url).href)});
+      const found = [await priceOf("openai", "gpt-5"), await priceOf("anthropic", "claude-sonnet-5-5")];
+      console.log(JSON.stringify(found.map((price) => price?.input ?? null)));`;
+    const args = ["--conditions=capstan-source", "--input-type=module", "--eval", program];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    expect(JSON.parse(stdout)).toEqual([null, 2]);
   });
 });
 

@@ -16,6 +16,7 @@ import {
   type PlainReply,
   type RecordedRequest,
   type Script,
+  type ScriptedProvider,
   type ScriptedServer,
   scriptedServer,
 } from "./scripted-server.ts";
@@ -38,12 +39,17 @@ const COUNT_PATH = "/v1/messages/count_tokens";
 
 /** Listens on a free port of 127.0.0.1. The caller closes it. */
 export function anthropicServer(script: AnthropicScript): Promise<AnthropicServer> {
+  return scriptedServer(anthropicApi(script));
+}
+
+/** The API itself, to be served or to stand behind a transport. */
+export function anthropicApi(script: AnthropicScript): ScriptedProvider<AnthropicStream, AnthropicRequest> {
   const cache = promptCache();
   /** Thinking by its signature; redacted data by itself. */
   const issued = new Map<string, string>();
   const isIssued: IssuedThinking = (block) =>
     "data" in block ? issued.has(block.data) : issued.get(block.signature) === block.thinking;
-  return scriptedServer<AnthropicStream, AnthropicRequest>({
+  return {
     script,
     check: ({ path, headers, body }) => [
       ...(path === COUNT_PATH ? checkCount(headers, body, isIssued) : checkAnthropicRequest(headers, body, isIssued)),
@@ -58,7 +64,7 @@ export function anthropicServer(script: AnthropicScript): Promise<AnthropicServe
       return streamBytes(reply, request, index);
     },
     error: (status, message) => errorBody(TYPES[status] ?? "api_error", message),
-  });
+  };
 }
 
 /** The body of a count is that of a message without what only an answer needs. */

@@ -15,6 +15,7 @@ import {
   type PlainReply,
   type RecordedRequest,
   type Script,
+  type ScriptedProvider,
   type ScriptedServer,
   scriptedServer,
 } from "./scripted-server.ts";
@@ -38,9 +39,14 @@ const USAGE: GeminiUsage = { promptTokenCount: 20, candidatesTokenCount: 10, tot
 
 /** Listens on a free port of 127.0.0.1. The caller closes it. */
 export function geminiServer(script: GeminiScript): Promise<GeminiServer> {
+  return scriptedServer(geminiApi(script));
+}
+
+/** The API itself, to be served or to stand behind a transport. */
+export function geminiApi(script: GeminiScript): ScriptedProvider<GeminiStream, RecordedRequest> {
   /** Parts by the signature they were given. */
   const issued = new Map<string, string>();
-  return scriptedServer<GeminiStream, RecordedRequest>({
+  return {
     script,
     check: ({ path, headers, body }) => [
       ...checkGeminiRequest(headers, body, {
@@ -60,7 +66,7 @@ export function geminiServer(script: GeminiScript): Promise<GeminiServer> {
       return geminiBytes(reply.edit?.(chunks) ?? chunks);
     },
     error: (status, message) => geminiError(status, message),
-  });
+  };
 }
 
 /** The body of an error as the API sends it. */

@@ -3,6 +3,7 @@
 export { type AiCall, type AiReply, scriptedAiModel, type ScriptedAiModel } from "./ai-sdk-model.ts";
 export { type ReplyBlock, signatureOf, wireBytes, wireEvent, type WireEvent } from "./anthropic-replies.ts";
 export {
+  anthropicApi,
   anthropicServer,
   type AnthropicReply,
   type AnthropicRequest,
@@ -11,6 +12,7 @@ export {
   cacheBlocks,
   errorBody,
 } from "./anthropic-server.ts";
+export { checkAiPrompt, type IssuedAiState } from "./check-ai-prompt.ts";
 export { checkAnthropicHistory, type IssuedThinking } from "./check-anthropic-history.ts";
 export { checkAnthropicRequest } from "./check-anthropic-request.ts";
 export { checkGeminiContents, type GeminiChecks } from "./check-gemini-contents.ts";
@@ -18,7 +20,14 @@ export { checkGeminiRequest } from "./check-gemini-request.ts";
 export { type ChatHistoryRules, checkOpenAIChatHistory } from "./check-openai-chat-history.ts";
 export { type ChatRules, checkOpenAIChatRequest } from "./check-openai-chat-request.ts";
 export { geminiBytes, type GeminiChunk, type GeminiReplyPart, type GeminiUsage } from "./gemini-replies.ts";
-export { geminiError, type GeminiReply, type GeminiScript, type GeminiServer, geminiServer } from "./gemini-server.ts";
+export {
+  geminiApi,
+  geminiError,
+  type GeminiReply,
+  type GeminiScript,
+  type GeminiServer,
+  geminiServer,
+} from "./gemini-server.ts";
 export { checkOpenAIInput, type IssuedItem, type IssuedItems } from "./check-openai-responses-input.ts";
 export { checkOpenAIRequest } from "./check-openai-responses-request.ts";
 export { collectEvents, deltasOf, modelRequest, partsOf } from "./model-request.ts";
@@ -35,6 +44,7 @@ export {
 export {
   chatCacheBlocks,
   chatErrorBody,
+  openaiChatApi,
   type OpenAIChatReply,
   type OpenAIChatRequest,
   type OpenAIChatScript,
@@ -50,6 +60,7 @@ export {
   type ResponseUsage,
 } from "./openai-responses-replies.ts";
 export {
+  openaiApi,
   openaiError,
   type OpenAIReply,
   type OpenAIScript,
@@ -73,3 +84,4 @@ export {
   type ScriptedServer,
   scriptedServer,
 } from "./scripted-server.ts";
+export { type ScriptedTransport, scriptedTransport } from "./scripted-transport.ts";

@@ -15,6 +15,7 @@ import {
   type PlainReply,
   type RecordedRequest,
   type Script,
+  type ScriptedProvider,
   type ScriptedServer,
   scriptedServer,
 } from "./scripted-server.ts";
@@ -42,6 +43,14 @@ export function openaiChatServer(
   script: OpenAIChatScript,
   options: OpenAIChatServerOptions = {},
 ): Promise<OpenAIChatServer> {
+  return scriptedServer(openaiChatApi(script, options));
+}
+
+/** The API itself, to be served or to stand behind a transport. */
+export function openaiChatApi(
+  script: OpenAIChatScript,
+  options: OpenAIChatServerOptions = {},
+): ScriptedProvider<ChatStream, OpenAIChatRequest> {
   const cache = promptCache();
   const issued = new Set<string>();
   const { reasoning = "reasoning", cost } = options;
@@ -50,7 +59,7 @@ export function openaiChatServer(
     ...(options.reasoning !== undefined && { reasoningBack: options.reasoning }),
     isIssued: (value) => issued.has(JSON.stringify(value)),
   };
-  return scriptedServer<ChatStream, OpenAIChatRequest>({
+  return {
     script,
     check: ({ path, headers, body }) => [
       ...checkOpenAIChatRequest(headers, body, rules),
@@ -68,7 +77,7 @@ export function openaiChatServer(
       return chatBytes(reply.edit?.(chunks) ?? chunks);
     },
     error: (status, message) => chatErrorBody(message, TYPES[status] ?? "server_error"),
-  });
+  };
 }
 
 /** The body of an error as OpenAI sends it. */

@@ -4,7 +4,15 @@ import { wireBytes, type WireEvent } from "./anthropic-replies.ts";
 import type { IssuedItem } from "./check-openai-responses-input.ts";
 import { checkOpenAIRequest } from "./check-openai-responses-request.ts";
 import { doneItem, responseEvents, type ResponseItem, type ResponseUsage } from "./openai-responses-replies.ts";
-import { type Delivery, type PlainReply, type Script, type ScriptedServer, scriptedServer } from "./scripted-server.ts";
+import {
+  type Delivery,
+  type PlainReply,
+  type RecordedRequest,
+  type Script,
+  type ScriptedProvider,
+  type ScriptedServer,
+  scriptedServer,
+} from "./scripted-server.ts";
 
 type ResponseStream = {
   readonly items: readonly ResponseItem[];
@@ -24,8 +32,13 @@ const USAGE: ResponseUsage = { input_tokens: 10, output_tokens: 5 };
 
 /** Listens on a free port of 127.0.0.1, under `/v1/responses`. The caller closes it. */
 export function openaiServer(script: OpenAIScript): Promise<OpenAIServer> {
+  return scriptedServer(openaiApi(script));
+}
+
+/** The API itself, to be served or to stand behind a transport. */
+export function openaiApi(script: OpenAIScript): ScriptedProvider<ResponseStream, RecordedRequest> {
   const issued = new Map<string, IssuedItem>();
-  return scriptedServer<ResponseStream, ScriptedServer["requests"][number]>({
+  return {
     script,
     check: ({ path, headers, body }) => [
       ...checkOpenAIRequest(headers, body, issued),
@@ -42,7 +55,7 @@ export function openaiServer(script: OpenAIScript): Promise<OpenAIServer> {
       return wireBytes(reply.edit?.(events) ?? events);
     },
     error: (status, message) => openaiError(CODES[status] ?? "server_error", message),
-  });
+  };
 }
 
 /** Remembers what was given out, and behind which reasoning. */

@@ -105,32 +105,50 @@ async function answer<Stream extends object, Request extends RecordedRequest>(
   response: ServerResponse,
 ): Promise<void> {
   const text = await bodyText(incoming);
-  const request = { path: incoming.url ?? "", headers: incoming.headers, text, body: parsed(text) };
-  const problems = [...provider.check(request), ...(incoming.method === "POST" ? [] : ["only POST is known"])];
+  const { url: path = "", headers, method = "" } = incoming;
+  const { answered, delivery } = await answerTo(provider, seen, { path, headers, text, method });
+  return deliver(response, answered, delivery);
+}
+
+/** What came, whole. */
+export type Incoming = Pick<RecordedRequest, "path" | "headers" | "text"> & { readonly method: string };
+export type Answer = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bytes: Buffer;
+};
+
+/** Checks and records one request and takes its answer from the script. */
+export async function answerTo<Stream extends object, Request extends RecordedRequest>(
+  provider: ScriptedProvider<Stream, Request>,
+  seen: { readonly requests: Request[]; readonly violations: string[] },
+  { method, ...incoming }: Incoming,
+): Promise<{ readonly answered: Answer; readonly delivery?: Delivery | undefined }> {
+  const request = { ...incoming, body: parsed(incoming.text) };
+  const problems = [...provider.check(request), ...(method === "POST" ? [] : ["only POST is known"])];
   if (problems.length > 0) {
     seen.requests.push(request as Request); // a refused request has no more than this
     seen.violations.push(...problems);
-    return deliver(response, json(400, provider.error(400, problems.join("; "))), undefined);
+    return { answered: json(400, provider.error(400, problems.join("; "))) };
   }
   const recorded = provider.record(request);
   const index = seen.requests.push(recorded) - 1;
   const { script } = provider;
   const reply = typeof script === "function" ? await script(recorded, index) : script[index];
   if (reply === undefined) throw new Error(`there is no answer number ${index}`);
+  const { delivery } = reply;
   if (isPlain(reply)) {
     const { status, headers, body = provider.error(status, `status ${status}`) } = reply;
-    return deliver(response, json(status, body, headers), reply.delivery);
+    return { answered: json(status, body, headers), delivery };
   }
   const contentType = provider.contentType ?? "text/event-stream; charset=utf-8";
   const bytes = provider.stream(reply, recorded, index);
-  return deliver(response, { status: 200, headers: { "content-type": contentType }, bytes }, reply.delivery);
+  return { answered: { status: 200, headers: { "content-type": contentType }, bytes }, delivery };
 }
 
 function isPlain(reply: object): reply is PlainReply {
   return "status" in reply;
 }
-
-type Answer = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly bytes: Buffer };
 
 function json(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Answer {
   const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
