@@ -4,7 +4,10 @@ import { describe, expect, it } from "vitest";
 
 const root = join(import.meta.dirname, "..");
 /** Pages whose code is quoted from a program that CI runs. */
-const QUOTED: Readonly<Record<string, string>> = { "docs/models.md": "examples/choose-a-model/main.ts" };
+const QUOTED: Readonly<Record<string, string>> = {
+  "docs/models.md": "examples/choose-a-model/main.ts",
+  "docs/agents.md": "examples/agents-and-budgets/main.ts",
+};
 
 function blocksOf(page: string): readonly string[] {
   return [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block]) => block ?? "");

@@ -28,6 +28,7 @@ export {
   INTERRUPT_MARKER,
   isArray,
   isLive,
+  isProtectedPath,
   jsonSchema,
   LIMITS,
   LOOK_BACK_BLOCKS,

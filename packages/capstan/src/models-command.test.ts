@@ -11,7 +11,7 @@ describe.concurrent("capstan models", { timeout: 120_000 }, () => {
     const lines = end.stdout.trimEnd().split("\n");
     expect(lines[0]).toMatch(/^MODEL +KEY +CONTEXT +\$ PER MILLION +TAKES +MISSING$/);
     expect(lines[1]).toMatch(/^anthropic\/\S+ +found +1M +2 \/ 10 +images pdf schema reasoning$/);
-    expect(lines[2]).toMatch(/^demo\/scripted +not needed$/);
+    expect(lines[2]).toMatch(/^demo\/scripted +not needed +free$/);
     expect(lines.find((line) => line.startsWith("openai/"))).toMatch(/ missing .* Set OPENAI_API_KEY\.$/);
     expect(end.stdout).not.toContain("secret");
   });

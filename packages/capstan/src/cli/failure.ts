@@ -21,6 +21,7 @@ const EXIT_OF_CODE: { readonly [code in ErrorCode]?: number } = {
   "request-invalid": EXIT.usage,
   "rule-invalid": EXIT.usage,
   "run-waiting": EXIT.waiting,
+  "sandbox-unavailable": EXIT.usage,
   "session-not-found": EXIT.usage,
   usage: EXIT.usage,
   "workspace-missing": EXIT.usage,

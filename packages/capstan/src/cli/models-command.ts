@@ -41,7 +41,9 @@ function contextOf({ contextTokens }: CatalogModel): string {
 
 /** Input and output; a `+` when long prompts cost more. */
 function priceOf({ price }: CatalogModel): string {
-  return price === undefined ? "" : `${price.input} / ${price.output}${price.long === undefined ? "" : " +"}`;
+  if (price === undefined) return "";
+  if (price.input === 0 && price.output === 0) return "free";
+  return `${price.input} / ${price.output}${price.long === undefined ? "" : " +"}`;
 }
 
 function abilitiesOf({ capabilities }: CatalogModel): string {

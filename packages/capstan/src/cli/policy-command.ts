@@ -1,7 +1,6 @@
 /** `capstan policy explain`: the verdict on a call under the rules that hold here, with one line for each thing it touches. */
 
 import {
-  type Agent,
   callFacts,
   check,
   type Explanation,
