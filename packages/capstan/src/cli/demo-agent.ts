@@ -16,6 +16,6 @@ export async function demoAgent(wordMs = 0): Promise<Agent> {
     model: demoModel({ wordMs }),
     instructions: "Repair the project.",
     tools: codingTools(),
-    permission: { allow: ["shell(node --test *)", "edit(./src/**)"] },
+    permission: { allow: ["shell(node --test --test-reporter=spec)", "edit(./src/**)"] },
   });
 }
