@@ -137,7 +137,7 @@ export function isFree(call: CallFacts, need: Need): boolean {
 }
 
 /** A read below the root, which is allowed by default. What a server of MCP says it reads does not count. */
-export function isReadInside(call: CallFacts, need: Need): boolean {
+function isReadInside(call: CallFacts, need: Need): boolean {
   if (need.type !== "read" || call.mcp === true || call.root === undefined) return false;
   return locate(need.path, call.root)?.inside !== undefined;
 }

@@ -28,7 +28,7 @@ const RUNS_OTHERS = new Set(
 );
 
 /** The words of a literal command, or undefined. */
-export function plainWords(command: string): readonly string[] | undefined {
+function plainWords(command: string): readonly string[] | undefined {
   const words = command.split(/[ \t]+/).filter((word) => word !== "");
   return isPlain(words) ? words : undefined;
 }

@@ -120,7 +120,10 @@ describe("shell", () => {
 
   it("declares what it touches, and that it never runs twice by itself", () => {
     assert.deepEqual([shell?.kind, shell?.rerun, shell?.builtIn, shell?.probe], ["execute", "never", true, undefined]);
-    assert.deepEqual(shell?.needs({ command: "a; b" } as never), [{ type: "execute", command: "a; b" }]);
+    assert.deepEqual(shell?.needs({ command: "a; b" } as never), [
+      { type: "execute", command: "a", words: ["a"], named: 1 },
+      { type: "execute", command: "b", words: ["b"], named: 1 },
+    ]);
     assert.equal(shell?.title({ command: "echo \u001b[31m" } as never), String.raw`Run "echo \u001b[31m"`);
   });
 });

@@ -1,7 +1,8 @@
 /** The text bash makes of a word that is nothing but literal characters, quotes and escapes; read here once more, beside the parser. */
 
 /** Characters that mean themselves outside quotes, wherever they stand in a word. */
-const BARE = /^[A-Za-z0-9_./:@%+,^\]=!-]$/;
+const BARE = /[A-Za-z0-9_./:@%+,^\]=!-]+/y;
+const ALL_BARE = /^[A-Za-z0-9_./:@%+,^\]=!-]+$/;
 /** What `$'...'` makes of the letter after a back slash, as far as it is taken. */
 const ESCAPES: { readonly [letter: string]: string } = { n: "\n", t: "\t", "\\": "\\", "'": "'", '"': '"' };
 
@@ -9,7 +10,7 @@ type Piece = { readonly text: string; readonly end: number };
 
 /** Undefined when the word is not literal, or not certainly so: expansions, globs, braces, letters beyond ASCII outside quotes. */
 export function literalText(word: string): string | undefined {
-  if (word === "[") return word;
+  if (word === "[" || ALL_BARE.test(word)) return word;
   let found = "";
   let at = 0;
   while (at < word.length) {
@@ -23,7 +24,9 @@ export function literalText(word: string): string | undefined {
 
 function pieceAt(word: string, at: number): Piece | undefined {
   const character = word[at] ?? "";
-  if (BARE.test(character)) return { text: character, end: at + 1 };
+  BARE.lastIndex = at;
+  const [bare] = BARE.exec(word) ?? [];
+  if (bare !== undefined) return { text: bare, end: at + bare.length };
   switch (character) {
     case "'":
       return singleQuoted(word, at);

@@ -27,7 +27,7 @@ const SHOWS_COMMITS =
   "--topo-order --date-order --left-right --cherry-pick --cherry-mark --boundary --no-ext-diff --no-textconv --dirstat= " +
   "--compact-summary --function-context -W --pickaxe-regex --pickaxe-all --all-match --invert-grep --no-walk --count --cc";
 
-export const OPTION_TABLE: { readonly [program: string]: string } = {
+const OPTION_TABLE: { readonly [program: string]: string } = {
   git: "--no-pager -P --no-optional-locks --version",
   "git log": SHOWS_COMMITS,
   "git show": SHOWS_COMMITS,

@@ -20,7 +20,7 @@ export interface Needs {
 
 export function needsList(): Needs & { readonly list: readonly Need[] } {
   const found = new Map<string, Need>();
-  const add = (need: Need): void => void found.set(JSON.stringify(need), need);
+  const add = (need: Need): void => void found.set(keyOf(need), need);
   return {
     add,
     unproved: (command) => add({ type: "execute", command, words: [null] }),
@@ -28,6 +28,13 @@ export function needsList(): Needs & { readonly list: readonly Need[] } {
       return [...found.values()];
     },
   };
+}
+
+/** Two needs with one key say the same: no word holds a control character but newline and tab. */
+function keyOf(need: Need): string {
+  if (need.type !== "execute") return JSON.stringify(need);
+  const { named, folder = "", words = [], command } = need;
+  return words[0] === null ? `?${command}` : `${named}\0${folder}\0${words.map((word) => word ?? "\u0001").join("\0")}`;
 }
 
 export function executeNeed(words: readonly Argument[], named: number, folder = ""): Need {

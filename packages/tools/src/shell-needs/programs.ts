@@ -46,7 +46,8 @@ export function namedWords(words: readonly Argument[]): number {
 }
 
 /** The name by which a program is known whatever folder it is called from, as file systems without case find it. */
-export function programName(word: string): string {
+function programName(word: string): string {
+  if (/^[a-z0-9]+$/.test(word)) return word;
   const name = word.slice(word.lastIndexOf("/") + 1).toLowerCase();
   return name.replace(/\.(?:exe|cmd|bat|com)$/, "");
 }

@@ -5,7 +5,7 @@ import { needsList } from "./place.ts";
 import { readCall } from "./walk.ts";
 
 /** UTF-16 units of a command that is read; a longer one is not proved. */
-export const SHELL_NEEDS_CHARACTERS = 16_384;
+const SHELL_NEEDS_CHARACTERS = 16_384;
 
 /** Control characters and blanks beyond ASCII mean things to one bash or another that no reader sees. */
 const UNSEEN = /[^\P{Cc}\n\t]|[^\P{Z} ]|\p{Cf}/u;

@@ -21,14 +21,14 @@ export type Observed = {
   /** Argument vectors of the programs of the project that ran, in the order they began. */
   readonly argv: readonly (readonly string[])[];
 };
-export type ShellOracle = {
+type ShellOracle = {
   readonly root: string;
   readonly observe: (command: string) => Promise<Observed>;
   readonly close: () => void;
 };
 
 const TIMEOUT_MS = 20_000;
-const CANARY = '#!/bin/bash\n: > "$(dirname "$0")/../ran"\n';
+const CANARY = '#!/bin/sh\n: > "$(dirname "$0")/../ran"\n';
 /** Writes its words down. */
 const SHIM = `#!/bin/bash
 printf '%s\\0' "\${0##*/}" "$@" $'\\1' >> "$(dirname "$0")/../argv"
@@ -45,8 +45,29 @@ const OPTION_SHIMS = "npm npx cargo go pytest tsc eslint rg fd curl wget ssh doc
 const REAL_WRAPPERS = "timeout nice nohup env xargs find stdbuf";
 const ALL_SHIMS = "git npm npx ls cat grep wc head tail sort uniq cut make curl a b c";
 
-/** \`everything\`: every program but the wrappers only writes its words down. */
-export function shellOracle(everything = false): ShellOracle {
+/** Projects in which commands run side by side. */
+const PROJECTS = 3;
+
+/** Runs all commands in a real bash, some side by side. */
+export async function observeAll(all: readonly string[], everything: boolean): Promise<ReadonlyMap<string, Observed>> {
+  const observed = new Map<string, Observed>();
+  const waiting = [...all];
+  const work = async (): Promise<void> => {
+    const oracle = shellOracle(everything);
+    try {
+      for (let command = waiting.shift(); command !== undefined; command = waiting.shift()) {
+        observed.set(command, await oracle.observe(command));
+      }
+    } finally {
+      oracle.close();
+    }
+  };
+  await Promise.all(Array.from({ length: PROJECTS }, work));
+  return observed;
+}
+
+/** `everything`: every program but the wrappers only writes its words down. */
+function shellOracle(everything = false): ShellOracle {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "capstan-shell-")));
   const root = join(folder, "work");
   const bin = join(folder, "bin");

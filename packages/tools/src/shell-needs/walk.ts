@@ -270,7 +270,7 @@ function unmoved({ folders }: Place): After {
 }
 
 function joined(some: readonly string[], others: readonly string[]): readonly string[] {
-  return [...new Set([...some, ...others])];
+  return some === others ? some : [...new Set([...some, ...others])];
 }
 
 /** As text, the way bash does it. */
