@@ -5,6 +5,7 @@ import { systemClock } from "./clock.ts";
 import { CapstanError } from "./errors.ts";
 import type { Metadata, WorkspaceRef } from "./event.ts";
 import { systemIds } from "./ids.ts";
+import { checkImported } from "./imported.ts";
 import type { Json } from "./json.ts";
 import type { Message, Part } from "./message.ts";
 import type { Op } from "./op.ts";
@@ -25,6 +26,7 @@ export type OpenSession<Output> = {
   readonly title?: string;
   readonly metadata?: Metadata;
   readonly mode?: string;
+  /** A conversation that was had elsewhere. Throws `input-invalid` for one that no model would take. */
   readonly messages?: readonly Message[];
 };
 
@@ -150,6 +152,7 @@ class RuntimeView implements Runtime {
   ): Promise<{ readonly id: string; readonly opened: Promise<string> }> {
     const { engine, ids, permission, redactor } = this.#registry;
     const { agent: named, workspace, mode, ...rest } = options;
+    checkImported(rest.messages ?? []);
     const agent = this.#registry.agent(typeof named === "string" ? named : named.name);
     const place = typeof workspace === "string" ? { kind: "local", root: workspace } : workspace;
     // a missing folder is said now, and what is stored is its real path
