@@ -61,6 +61,8 @@ const ALIASES: { readonly [name: string]: Need["type"] } = {
   Write: "write",
   Bash: "execute",
 };
+/** The tool that starts a command and does not wait: rules of `shell` hold for it too. */
+const BACKGROUND_SHELL = "shell_start";
 /** Kinds whose tools reach everything below the path that they name. */
 const TAKES_FOLDERS: ReadonlySet<ToolKind> = new Set(["delete", "move", "search"]);
 const FORM = /^([^\s()]+)(?:\((.*)\))?$/;
@@ -97,7 +99,25 @@ export function forbids(rule: Rule, call: CallFacts, needs: readonly Need[] = ca
   if (pattern === undefined) return meant.length > 0 ? "yes" : "no";
   const found = meant.map((need) => forbidsNeed(pattern, need, call));
   if (found.includes("yes")) return "yes";
+  if (!own && needs.some((need) => namesFile(rule, need, call))) return "maybe";
   return found.includes("maybe") || (own && needs.length === 0) ? "maybe" : "no";
+}
+
+/** Whether a command names, among its words, a file that a rule about reads or writes means: it may well touch it. */
+function namesFile(rule: Rule, need: Need, call: CallFacts): boolean {
+  const { path, anyDepth = false } = rule.pattern ?? {};
+  if (need.type !== "execute" || path === undefined || aliasOf(rule) === "execute") return false;
+  const [, ...words] = need.words ?? [];
+  return words.some((word) => {
+    if (word === null) return true; // whatever stands there
+    const named = [word, word.slice(word.indexOf("=") + 1), ...(word.startsWith("-") ? [word.slice(2)] : [])];
+    return named.some((text) => {
+      const location = text === "" ? undefined : locate(text, need.folder ?? call.root);
+      if (location === undefined) return false;
+      const isFolder = !anyDepth || /(^|\/)\.{0,2}\/?$/.test(text); // by its name: any other word could be one too
+      return forbidsPath(path, location, anyDepth) || (isFolder && forbidsBelow(path, location, anyDepth));
+    });
+  });
 }
 
 /** Whether the rule names a tool of its own, not one of the aliases. */
@@ -145,7 +165,7 @@ function isReadInside(call: CallFacts, need: Need): boolean {
 function parsePattern(rule: string, name: string, text: string): Pattern {
   const words = parseWordPattern(text);
   const anyDepth = Object.hasOwn(ALIASES, name) && !text.includes("/");
-  if (name === "Bash" || name === "shell") {
+  if (name === "Bash" || name === "shell" || name === BACKGROUND_SHELL) {
     if (words === undefined) throw invalid(rule, "a command in a rule is plain words, which may end in *");
     return { text, words, anyDepth };
   }
@@ -172,6 +192,7 @@ function isAtRoot({ folder }: ExecuteNeed, root: string | undefined): boolean {
 }
 
 function isOwn(rule: Rule, call: CallFacts): boolean {
+  if (call.builtIn && call.tool === BACKGROUND_SHELL && rule.name === "shell") return true;
   return rule.name === call.tool || (rule.name.endsWith("/*") && call.tool.startsWith(rule.name.slice(0, -1)));
 }
 

@@ -1,0 +1,39 @@
+import { describe, expect, it } from "vitest";
+import { evaluate, parseRule } from "./permission.ts";
+import type { Need } from "./workspace.ts";
+
+function verdictOf(command: string, more: Partial<Extract<Need, { type: "execute" }>> = {}) {
+  const need: Need = { type: "execute", command, words: command.split(" "), named: 1, ...more };
+  const call = { tool: "shell", kind: "execute", builtIn: true, needs: [need], root: "/w" } as const;
+  const rules = { allow: ["shell(cat *)", "shell(grep *)", "shell(tool *)"].map(parseRule), ask: [] };
+  const deny = ["Read(.env)", "Read(./secrets/**)"].map(parseRule);
+  return evaluate(call, { mode: "ask", tiers: [{ tier: "agent", ...rules, deny }] }).verdict;
+}
+
+describe("a denied file among the words of a command", () => {
+  for (const command of [
+    "cat .env",
+    "cat ./a/../.env",
+    "cat deep/.env",
+    "cat /w/.env",
+    "tool --file=.env",
+    "tool -f.env",
+    "grep -r KEY secrets",
+    "grep -r KEY .",
+    "cat secrets/a/key",
+  ]) {
+    it(`PERM-19 G14 asks before ${command}`, () => {
+      expect(verdictOf(command)).toBe("ask");
+    });
+  }
+
+  it("PERM-19 G14 asks when a word is not known", () => {
+    expect(verdictOf("cat", { words: ["cat", null] })).toBe("ask");
+  });
+
+  for (const command of ["cat readme.md", "cat src/environment.ts", "tool --file=.envrc", "grep -r KEY src"]) {
+    it(`PERM-19 does not ask before ${command}`, () => {
+      expect(verdictOf(command)).toBe("allow");
+    });
+  }
+});
