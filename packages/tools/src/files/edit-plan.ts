@@ -41,23 +41,43 @@ export function probeEdit(text: string, edit: Edit): Probe {
   return pairs.some(({ to }) => text.includes(to)) ? "happened" : "unknown";
 }
 
-/** Undoes the edit at each place, and at all of them, and asks whether doing it again gives this text. */
+/** Whether doing the edit can have given this text. */
 function couldBeAfter(text: string, edit: Edit): boolean {
+  const pairs = [...readings(edit, "\n"), ...readings(edit, "\r\n")];
+  // white space is left where white space was removed; other text that is still there was not removed
+  if (pairs.some(({ from, to }) => to === "" && from.trim() === "")) return true;
+  const befores = beforesOf(text, edit);
+  return befores === undefined || befores.length > 0;
+}
+
+/**
+ * Texts from which the edit makes this one: undone at each place, and at all of them, and done again. Nothing when there
+ * are too many to try. What was removed cannot be put back: a removal has none.
+ */
+export function beforesOf(text: string, edit: Edit): readonly string[] | undefined {
+  const found = new Set<string>();
   for (const { from, to } of [...readings(edit, "\n"), ...readings(edit, "\r\n")]) {
-    if (to === "") {
-      if (from.trim() === "") return true; // white space is left where white space was removed
-      continue; // other text that is still there was not removed
-    }
+    if (to === "") continue;
     const places = placesOf(text, to, PROBE_PLACES);
-    if (places.length === PROBE_PLACES || places.length * text.length > PROBE_CHARACTERS) return true;
+    if (places.length === PROBE_PLACES || places.length * text.length > PROBE_CHARACTERS) return undefined;
     const befores = places.map((at) => text.slice(0, at) + from + text.slice(at + to.length));
     if (edit.replaceAll && places.length > 1) befores.push(text.split(to).join(from));
     for (const before of befores) {
       const plan = planEdit(before, edit);
-      if (plan.ok && plan.text === text) return true;
+      if (plan.ok && plan.text === text) found.add(before);
     }
   }
-  return false;
+  return [...found];
+}
+
+/** Whether the text that the edit is to replace stands in this one. */
+export function hasOldText(text: string, edit: Edit): boolean {
+  return readings(edit, mainLineEnd(text)).some(({ from }) => text.includes(from));
+}
+
+/** Whether what the edit puts there stands in the text, with any line ends. */
+export function hasNewText(text: string, edit: Edit): boolean {
+  return [...readings(edit, "\n"), ...readings(edit, "\r\n")].some(({ to }) => text.includes(to));
 }
 
 /** What the texts may mean in a file with this line end, in the order of trial. */
