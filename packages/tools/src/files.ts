@@ -5,12 +5,13 @@ import { editTool } from "./files/edit.ts";
 import { globTool } from "./files/glob.ts";
 import { grepTool } from "./files/grep.ts";
 import { listTool } from "./files/list-folder.ts";
+import { multiEditTool } from "./files/multi-edit.ts";
 import { readFileTool, type ReadFileOptions } from "./files/read-file.ts";
 import { writeFileTool } from "./files/write-file.ts";
 
-export { editTool, globTool, grepTool, listTool, readFileTool, type ReadFileOptions, writeFileTool };
+export { editTool, globTool, grepTool, listTool, multiEditTool, readFileTool, type ReadFileOptions, writeFileTool };
 
-/** `read_file`, `write_file`, `edit`, `list`, `glob`, `grep`. */
+/** `read_file`, `write_file`, `edit`, `multi_edit`, `list`, `glob`, `grep`. */
 export function fileTools(options: ReadFileOptions = {}): readonly Tool[] {
-  return [readFileTool(options), writeFileTool, editTool, listTool, globTool, grepTool];
+  return [readFileTool(options), writeFileTool, editTool, multiEditTool, listTool, globTool, grepTool];
 }

@@ -44,6 +44,17 @@ export const TOOL_LIMITS = {
   /** UTF-16 units of a command's output that are shown live. */
   shellProgressCharacters: 262_144,
 
+  /** Background commands of one session that may run at once, and ended ones that can still be read. */
+  backgroundRunning: 16,
+  backgroundEnded: 32,
+  /** How long a background command may run. */
+  backgroundLifetimeMs: 43_200_000,
+  /** UTF-16 units of its output that are kept: the last ones. */
+  backgroundCharacters: 262_144,
+  /** How long the start of one waits for an early end, and a look at its output for something new, at most. */
+  backgroundStartMs: 250,
+  backgroundWaitMs: 60_000,
+
   /** Time between SIGTERM and SIGKILL. Below the loop's grace for an interrupted tool. */
   killGraceMs: 200,
   /** How long SIGKILL is repeated for what is still found. */

@@ -93,6 +93,7 @@ async function waitingEnd(
     usage,
     treeUsage: addUsage(usage, childUsage),
     turns,
+    hooks: [],
   };
 }
 

@@ -4,6 +4,7 @@ import type { Agent, Engine, Permission, Runtime } from "@capstan/core";
 import type { Config } from "../config.ts";
 import { openLocalEngine, openRuntime } from "../open-runtime.ts";
 import type { AskPerson } from "./ask-person.ts";
+import { sandboxOf } from "./sandbox-setting.ts";
 import type { Settings } from "./settings.ts";
 
 export type OpenAgent = {
@@ -29,6 +30,9 @@ export async function openAgent({ engine, agent, config, settings, onRequest }: 
       engine,
       work: "own",
       permission: permissionOf(config, settings),
+      ...(settings.sandbox !== undefined && {
+        workspaces: { local: sandboxOf(settings.sandbox), ...config?.workspaces },
+      }),
       ...(config?.onRequest === undefined && onRequest !== undefined && { onRequest }),
     });
   } catch (error) {

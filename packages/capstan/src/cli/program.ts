@@ -3,9 +3,13 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { Config } from "../config.ts";
+import type { ImportFlags } from "./import-command.ts";
 import type { AnswerFlags } from "./request-answer.ts";
 import type { ExplainFlags } from "./policy-command.ts";
+import type { PruneFlags } from "./prune-command.ts";
+import type { ReplayFlags } from "./replay-command.ts";
 import type { RunFlags } from "./run-command.ts";
+import type { TrustFlags } from "./trust-command.ts";
 
 const MODES = ["ask", "accept-edits", "bypass", "plan", "never-ask"];
 
@@ -61,6 +65,7 @@ function programOf(name: string, config: Config | undefined, act: Act): Command 
   if (config === undefined) addDemo(program, place);
   addDoctor(program, place);
   addPolicy(program, place);
+  addTrust(program, place);
   return program.addHelpText(
     "after",
     `\nExit codes: 0 done, 1 failed, 2 usage, 3 refused with nobody to ask, 4 limit, 5 waiting, 130 interrupted.\n`,
@@ -108,7 +113,7 @@ function addResume(program: Command, { name, config, act }: Place): void {
 function addSessions(program: Command, { name, config, act }: Place): void {
   const sessions = program
     .command("sessions")
-    .description("lists, shows, watches, forks, exports and deletes sessions")
+    .description("lists, shows, watches, forks, exports, imports, prunes and deletes sessions")
     .helpCommand(false);
   const load = () => import("./sessions-command.ts");
   sessions
@@ -145,11 +150,32 @@ function addSessions(program: Command, { name, config, act }: Place): void {
     .description("writes the facts of a session as JSON lines")
     .argument("<session>")
     .action((id: string) => act(async () => (await load()).exportSession(name, config, id)));
+  addKeeping(sessions, { config, act });
   sessions
     .command("delete")
     .description("deletes a session with all that belongs to it")
     .argument("<session>")
     .action((id: string) => act(async () => (await load()).deleteSession(config, id)));
+}
+
+function addKeeping(sessions: Command, { config, act }: Pick<Place, "config" | "act">): void {
+  sessions
+    .command("import")
+    .description(
+      "begins a new session with the conversation of an export or of another SDK's messages, and writes its id",
+    )
+    .argument("<file>", "JSON lines of `sessions export`, or a JSON list of messages")
+    .option("--agent <name>", "whose session it is to be; default that of the export")
+    .action((file: string, flags: ImportFlags) =>
+      act(async () => (await import("./import-command.ts")).importCommand(config, file, flags)),
+    );
+  sessions
+    .command("prune")
+    .description("deletes finished sessions that are old or too many, with all that belongs to them")
+    .option("--older-than <days>", "those that have not changed for so many days", positive)
+    .option("--keep <number>", "all but so many that changed last", positiveInteger)
+    .option("--dry-run", "only lists them")
+    .action((flags: PruneFlags) => act(async () => (await import("./prune-command.ts")).pruneCommand(config, flags)));
 }
 
 function addRequests(program: Command, { name, config, act }: Place): void {
@@ -214,6 +240,33 @@ function addPolicy(program: Command, { config, act }: Place): void {
     .option("--json", "one JSON object")
     .action((call: string, input: string | undefined, flags: ExplainFlags) =>
       act(async () => (await import("./policy-command.ts")).explainCommand(config, call, input, flags)),
+    );
+  policy
+    .command("replay")
+    .description(
+      "judges the recorded calls of a session under the rules of today, and says what would differ; runs nothing",
+    )
+    .argument("<session>")
+    .option("--allow <rule>", "as if this were allowed too; may be repeated", collect, [])
+    .option("--deny <rule>", "as if this were denied too; may be repeated", collect, [])
+    .addOption(new Option("--mode <mode>", "under this mode in place of the recorded ones").choices(MODES))
+    .option("--all", "also calls whose verdict stays the same")
+    .option("--json", "one JSON object a line")
+    .action((id: string, flags: ReplayFlags) =>
+      act(async () => (await import("./replay-command.ts")).replayCommand(config, id, flags)),
+    );
+}
+
+function addTrust(program: Command, { name, config, act }: Place): void {
+  program
+    .command("trust")
+    .description("trusts a folder's own settings and instructions, as they are now")
+    .argument("[folder]", "default: the current one")
+    .option("--list", "show all decisions instead")
+    .option("--remove", "take the decision back")
+    .option("--yes", "do not ask")
+    .action((folder: string | undefined, flags: TrustFlags) =>
+      act(async () => (await import("./trust-command.ts")).trustCommand(name, config, folder, flags)),
     );
 }
 

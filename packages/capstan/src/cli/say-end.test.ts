@@ -15,6 +15,7 @@ function said(result: Partial<RunResult<unknown>>): readonly string[] {
     usage: NO_USAGE,
     treeUsage: NO_USAGE,
     turns: 1,
+    hooks: [],
     ...result,
   };
   const end = { sessionId: "ses_1", runId: "run_1", result: whole, requests: [], refusals: [], exitCode: 0 };

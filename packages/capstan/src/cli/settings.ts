@@ -1,6 +1,6 @@
 /** The user's own settings: `settings.json`, beside nothing that a project could write. */
 
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { messageOf, parseRule, type Permission } from "@capstan/core";
 import { z } from "zod";
 import { type Env, homeFolders } from "../home-folders.ts";
@@ -21,10 +21,35 @@ export const permissionSchema: z.ZodType<Permission> = z.strictObject({
   ask: z.array(rule).exactOptional(),
   deny: z.array(rule).exactOptional(),
 });
-export type Settings = { readonly model?: string; readonly permission?: Permission };
+export type SandboxSettings = {
+  /** Default `preferred`. */
+  readonly confinement?: "required" | "preferred" | "off";
+  /** Default `bwrap`. */
+  readonly kind?: "bwrap" | "srt";
+  /** `true`, or names of hosts where the kind is `srt`. Default none. */
+  readonly network?: boolean | readonly string[];
+  /** Absolute paths. */
+  readonly writable?: readonly string[];
+  readonly readable?: readonly string[];
+};
+export type Settings = {
+  readonly model?: string;
+  readonly permission?: Permission;
+  /** What programs run in. Absent: they run as the user. */
+  readonly sandbox?: SandboxSettings;
+};
+const absolute = z.string().refine((path) => isAbsolute(path), "it must be an absolute path");
+const sandboxSchema: z.ZodType<SandboxSettings> = z.strictObject({
+  confinement: z.enum(["required", "preferred", "off"]).exactOptional(),
+  kind: z.enum(["bwrap", "srt"]).exactOptional(),
+  network: z.union([z.boolean(), z.array(z.string().min(1))]).exactOptional(),
+  writable: z.array(absolute).exactOptional(),
+  readable: z.array(absolute).exactOptional(),
+});
 const settingsSchema: z.ZodType<Settings> = z.strictObject({
   model: z.string().min(1).exactOptional(),
   permission: permissionSchema.exactOptional(),
+  sandbox: sandboxSchema.exactOptional(),
 });
 
 export function settingsFile(env: Env): string {

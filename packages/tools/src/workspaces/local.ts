@@ -15,6 +15,7 @@ import type {
   WriteOptions,
 } from "@capstan/core";
 import { TOOL_LIMITS } from "../tool-limits.ts";
+import type { Confiner } from "./confiner.ts";
 import {
   openAbsolute,
   openInside,
@@ -33,12 +34,16 @@ export type LocalOptions = {
   readonly clock?: Clock;
   /** How files are pinned; the platform's way unless a test wants the other. */
   readonly descriptors?: Descriptors;
+  /** What programs run in; closed with the workspace. */
+  readonly confine?: (root: string) => Promise<Confiner | undefined>;
 };
 
 /** Opens a folder. The caller closes it. Throws `workspace-missing` when there is no such folder. */
 export async function localWorkspace(root: string, options: LocalOptions = {}): Promise<Workspace> {
   const real = await realRoot(root);
-  return new LocalWorkspace(real, options.descriptors ?? platformDescriptors(), options.clock ?? systemClock);
+  const confiner = await options.confine?.(real.path);
+  const { descriptors = platformDescriptors(), clock = systemClock } = options;
+  return new LocalWorkspace(real, descriptors, clock, confiner);
 }
 
 async function realRoot(root: string): Promise<Root> {
@@ -53,16 +58,19 @@ async function realRoot(root: string): Promise<Root> {
 
 class LocalWorkspace implements Workspace {
   readonly kind = "local";
-  readonly confinement = "none";
+  readonly confinement: string;
   readonly root: string;
   readonly #root: Root;
   readonly #descriptors: Descriptors;
   readonly #clock: Clock;
+  readonly #confiner: Confiner | undefined;
   readonly #running = new Set<Promise<RunOutcome>>();
   readonly #closing = new AbortController();
 
-  constructor(root: Root, descriptors: Descriptors, clock: Clock) {
+  constructor(root: Root, descriptors: Descriptors, clock: Clock, confiner: Confiner | undefined) {
     this.root = root.path;
+    this.confinement = confiner?.confinement ?? "none";
+    this.#confiner = confiner;
     this.#root = root;
     this.#descriptors = descriptors;
     this.#clock = clock;
@@ -144,6 +152,7 @@ class LocalWorkspace implements Workspace {
   async close(): Promise<void> {
     this.#closing.abort(new CapstanError("aborted", "The workspace was closed"));
     await Promise.allSettled(this.#running);
+    await this.#confiner?.close();
   }
 
   async #runIn(cwd: string, argv: readonly string[], options: RunOptions): Promise<RunOutcome> {
@@ -151,9 +160,30 @@ class LocalWorkspace implements Workspace {
     try {
       if (!folder.info.isDirectory()) throw new CapstanError("path-special", `${quote(cwd)} is a file, not a folder`);
       const started = { cwd: folder.at(), realCwd: folder.path };
-      return await runProcess(argv, started, options, this.#clock);
+      if (this.#confiner === undefined) return await runProcess(argv, started, options, this.#clock);
+      return await this.#runConfined(this.#confiner, argv, folder.path, options);
     } finally {
       await folder.handle.close();
+    }
+  }
+
+  /** The wrapper itself stands in the root folder of the system; the program is put into its own by name, inside. */
+  async #runConfined(
+    confiner: Confiner,
+    argv: readonly string[],
+    cwd: string,
+    options: RunOptions,
+  ): Promise<RunOutcome> {
+    if (argv.some((word) => word.includes("\0")))
+      throw new CapstanError("process-failed", "A word holds a NUL character");
+    const confined = await confiner.begin(argv, { ...options, cwd });
+    let stopped = true;
+    try {
+      const outcome = await runProcess(argv, { cwd: "/", realCwd: cwd }, options, this.#clock, confined);
+      stopped = outcome.killedBy !== null;
+      return outcome;
+    } finally {
+      await confined.end(stopped);
     }
   }
 

@@ -11,7 +11,12 @@ import { isOrphanTag, MARK_DESCRIPTOR, RUN_FOLDER, startOf, statFields, TAG_VARI
 /** `since`: start of the run's first process; what is older is none of its own and is not looked into. */
 export type RunMark = { readonly tag: string; readonly group: number; readonly since: string | undefined };
 /** A living process: zombies are none. `start` tells it from a later one of the same number. */
-export type Found = { readonly pid: number; readonly start: string };
+export type Found = {
+  readonly pid: number;
+  readonly start: string;
+  /** A wrapper that takes all it holds with it at once: it is left alone until the others had their time. */
+  readonly wrapper?: true;
+};
 
 type Row = Found & { readonly parent: number; readonly group: number; readonly session: number };
 
@@ -49,7 +54,7 @@ export async function endProcesses(find: () => readonly Found[], clock: Clock): 
     for (const one of found) {
       const name = `${one.pid}:${one.start}`;
       if (now >= graceEnd) signalTo(one, "SIGKILL");
-      else if (!seen.has(name)) signalTo(one, "SIGTERM");
+      else if (!seen.has(name) && one.wrapper !== true) signalTo(one, "SIGTERM");
       seen.add(name);
     }
     await sleep(clock, now < graceEnd ? Math.min(pauseMs, graceEnd - now) : pauseMs);

@@ -9,7 +9,7 @@ import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { MARK_DESCRIPTOR, RUN_FOLDER } from "./run-tag.ts";
+import { MARK_DESCRIPTOR, RUN_FOLDER, STATUS_DESCRIPTOR } from "./run-tag.ts";
 
 export type RunPipes = {
   readonly stdio: StdioOptions;
@@ -24,21 +24,32 @@ export type RunPipes = {
 const MKFIFO = ["/usr/bin/mkfifo", "/bin/mkfifo"].find((path) => existsSync(path));
 
 /** Opens what a run needs. Without `mkfifo`, or when it fails, the child gets Node's own pipes and no mark. */
-export async function openRunPipes(tag: string, withInput: boolean): Promise<RunPipes> {
+export async function openRunPipes(
+  tag: string,
+  { withInput, withStatus }: { readonly withInput: boolean; readonly withStatus: boolean },
+): Promise<RunPipes> {
   const input = withInput ? "pipe" : "ignore";
+  const status = withStatus ? "pipe" : "ignore";
   const named = MKFIFO === undefined ? undefined : await openNamed(MKFIFO, tag);
   if (named === undefined) {
     return {
-      stdio: [input, "pipe", "pipe"],
+      stdio: [input, "pipe", "pipe", ...unused(3, STATUS_DESCRIPTOR), status],
       streams: ({ stdout, stderr }) => ({ stdout: stdout ?? new Socket(), stderr: stderr ?? new Socket() }),
       release: () => {},
       discard: () => {},
     };
   }
   const { stdout, stderr, mark } = named;
-  const between = Array.from({ length: MARK_DESCRIPTOR - 3 }, () => "ignore" as const);
   return {
-    stdio: [input, stdout.write, stderr.write, ...between, mark],
+    stdio: [
+      input,
+      stdout.write,
+      stderr.write,
+      ...unused(3, STATUS_DESCRIPTOR),
+      status,
+      ...unused(STATUS_DESCRIPTOR + 1, MARK_DESCRIPTOR),
+      mark,
+    ],
     streams: () => ({ stdout: readerOf(stdout), stderr: readerOf(stderr) }),
     release() {
       for (const descriptor of [stdout.write, stderr.write, mark]) closeSync(descriptor);
@@ -47,6 +58,11 @@ export async function openRunPipes(tag: string, withInput: boolean): Promise<Run
       for (const { read } of [stdout, stderr]) closeSync(read);
     },
   };
+}
+
+/** Descriptors from `first` up to `next`, which the child does not get. */
+function unused(first: number, next: number): readonly "ignore"[] {
+  return Array.from({ length: next - first }, () => "ignore" as const);
 }
 
 type Ends = { readonly read: number; readonly write: number };

@@ -5,6 +5,8 @@ import type { Readable } from "node:stream";
 import { CapstanError, messageOf, type Clock, type RunOptions, type RunOutcome } from "@capstan/core";
 import { TOOL_LIMITS } from "../tool-limits.ts";
 import { childEnv } from "./child-env.ts";
+import type { Confined, ConfinedStart } from "./confiner.ts";
+import { confinedEnd, shimReport, statusStream } from "./shim.ts";
 import { outputWindow, type OutputWindow } from "./output-window.ts";
 import { awaitEnd, endProcesses, findProcesses, type Found } from "./process-group.ts";
 import { openRunPipes } from "./run-pipes.ts";
@@ -16,45 +18,38 @@ export type Folder = { readonly cwd: string; readonly realCwd: string };
 type End = { readonly exitCode: number | null; readonly exitSignal: string | null };
 type Stop = "timeout" | "abort";
 
-/** Settles after everything the program started has ended. Throws `process-failed` when it cannot start. */
+/**
+ * Settles after everything the program started has ended. Throws `process-failed` when it cannot start. `confined`: what
+ * is started in its place.
+ */
 export async function runProcess(
   argv: readonly string[],
-  { cwd, realCwd }: Folder,
+  folder: Folder,
   options: RunOptions,
   clock: Clock,
+  confined?: Confined,
 ): Promise<RunOutcome> {
-  const tag = newTag();
   const startedAt = clock.monotonic();
-  const [program = "", ...rest] = argv;
-  const fixed = { PWD: realCwd, [TAG_VARIABLE]: tagValue(tag, process.env[TAG_VARIABLE]) };
-  const env = childEnv(process.env, options.env ?? {}, fixed);
-  const pipes = await openRunPipes(tag, options.input !== undefined);
-  let child: ChildProcess;
-  try {
-    child = spawn(program, rest, { cwd, env, detached: true, stdio: pipes.stdio, windowsHide: true });
-  } catch (error) {
-    pipes.discard();
-    throw cannotStart(program, error);
-  } finally {
-    pipes.release();
-  }
-  const { stdout, stderr } = pipes.streams(child);
+  const { child, tag, stdout, stderr, program } = await startChild(argv, folder, options, confined);
+  const report = shimReport(child);
   const ended = endOf(child, program);
   const out = collect(stdout, "stdout", options);
   const err = collect(stderr, "stderr", options);
-  child.stdin?.on("error", () => {}).end(options.input); // a program may close its input before it has read it
-  const { pid } = child;
-  const since = pid === undefined ? undefined : startOf(pid);
-  const find = (): readonly Found[] => (pid === undefined ? [] : findProcesses({ tag, group: pid, since }));
-  const { end, stoppedBy, leftover } = await supervise({
-    ended,
-    streams: [out, err],
-    find,
-    stop: stopper(options, clock),
-    clock,
-  });
+  feed(child, options.input, confined?.lifeline === true);
+  const find = finder(child.pid, tag, confined !== undefined);
+  const stop = stopper(options, clock);
+  const supervised = await supervise({ ended, streams: [out, err], find, stop, clock }).finally(() =>
+    child.stdin?.destroy(),
+  );
+  const { end, stoppedBy } = supervised;
+  const told = await within(report, TOOL_LIMITS.drainMs, clock);
+  statusStream(child)?.destroy();
+  if (confined !== undefined && stoppedBy === null) {
+    checkStarted(confined, { ...end, report: told, stderr: err.start() }, program);
+  }
+  const leftover = told?.leftover ?? supervised.leftover;
   return {
-    ...end,
+    ...(confined === undefined ? end : confinedEnd(end)),
     killedBy: stoppedBy,
     stdout: out.window.text(),
     stderr: err.window.text(),
@@ -62,6 +57,51 @@ export async function runProcess(
     durationMs: Math.round(clock.monotonic() - startedAt),
     ...(leftover > 0 && { leftover }),
   };
+}
+
+async function startChild(
+  argv: readonly string[],
+  { cwd, realCwd }: Folder,
+  options: RunOptions,
+  confined: Confined | undefined,
+) {
+  const tag = newTag();
+  const [program = ""] = argv;
+  const [started = "", ...rest] = confined?.argv ?? argv;
+  const fixed = { PWD: realCwd, [TAG_VARIABLE]: tagValue(tag, process.env[TAG_VARIABLE]), ...confined?.env };
+  const env = childEnv(process.env, options.env ?? {}, fixed);
+  const withInput = options.input !== undefined || confined?.lifeline === true;
+  const pipes = await openRunPipes(tag, { withInput, withStatus: confined?.shim === true });
+  try {
+    const child = spawn(started, rest, { cwd, env, detached: true, stdio: pipes.stdio, windowsHide: true });
+    return { child, tag, program, ...pipes.streams(child) };
+  } catch (error) {
+    pipes.discard();
+    throw cannotStart(program, error);
+  } finally {
+    pipes.release();
+  }
+}
+
+/** `lifeline`: the input stays open behind what is written. */
+function feed(child: ChildProcess, input: string | undefined, lifeline: boolean): void {
+  child.stdin?.on("error", () => {}); // a program may close its input before it has read it
+  if (lifeline) child.stdin?.write(input ?? "");
+  else child.stdin?.end(input);
+}
+
+function finder(pid: number | undefined, tag: string, confined: boolean): () => readonly Found[] {
+  if (pid === undefined) return () => [];
+  const mark = { tag, group: pid, since: startOf(pid) };
+  if (!confined) return () => findProcesses(mark);
+  return () => findProcesses(mark).map((one) => (one.pid === pid ? { ...one, wrapper: true } : one));
+}
+
+/** Throws when it was not the program that ended, but what was to start it. */
+function checkStarted(confined: Confined, end: ConfinedStart, program: string): void {
+  const problem = confined.problem(end);
+  if (problem === "missing") throw cannotStart(program, "there is no such program inside the sandbox");
+  if (problem !== undefined) throw new CapstanError("process-failed", `The sandbox could not run it: ${problem}`);
 }
 
 type Supervised = {
@@ -116,9 +156,14 @@ function stopper({ timeoutMs, signal }: RunOptions, clock: Clock): Stopper {
   };
 }
 
+/** UTF-16 units of the output that say why a sandbox did not start. */
+const SHOWN_START = 400;
+
 type Collected = {
   readonly stream: Readable;
   readonly window: OutputWindow;
+  /** The first words, also when nothing is kept. */
+  readonly start: () => string;
   readonly closed: Promise<void>;
   /** Rejects when `onOutput` throws; never resolves. */
   readonly failed: Promise<never>;
@@ -126,6 +171,7 @@ type Collected = {
 
 function collect(stream: Readable, name: "stdout" | "stderr", { maxOutputBytes, onOutput }: RunOptions): Collected {
   const window = outputWindow(maxOutputBytes);
+  let start = "";
   const closed = Promise.withResolvers<void>();
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => {}); // seen by the one who races it, as long as the run goes on
@@ -133,6 +179,7 @@ function collect(stream: Readable, name: "stdout" | "stderr", { maxOutputBytes, 
   stream.on("close", () => closed.resolve());
   stream.on("data", (chunk: Uint8Array) => {
     const text = window.push(chunk);
+    if (start.length < SHOWN_START) start += text.slice(0, SHOWN_START);
     if (text === "" || onOutput === undefined) return;
     try {
       onOutput(name, text);
@@ -141,7 +188,7 @@ function collect(stream: Readable, name: "stdout" | "stderr", { maxOutputBytes, 
       stream.removeAllListeners("data").resume();
     }
   });
-  return { stream, window, closed: closed.promise, failed: failed.promise };
+  return { stream, window, start: () => start, closed: closed.promise, failed: failed.promise };
 }
 
 function endOf(child: ChildProcess, program: string): Promise<End> {

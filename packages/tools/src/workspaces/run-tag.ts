@@ -6,6 +6,8 @@ import { systemClock, systemIds } from "@capstan/core";
 export const TAG_VARIABLE = "CAPSTAN_RUN";
 /** Number of the inherited descriptor: above those scripts use, below those bash takes for itself. */
 export const MARK_DESCRIPTOR = 30;
+/** Where the shim of a confined run tells what it saw; the program does not get it. One digit: `sh` knows no others. */
+export const STATUS_DESCRIPTOR = 9;
 /** Folder of one run's pipes in the folder for temporary files, followed by the tag. */
 export const RUN_FOLDER = "capstan-run-";
 
