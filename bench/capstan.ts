@@ -6,6 +6,7 @@ import {
   type Engine,
   memoryStore,
   type Message,
+  type Model,
   openRuntime,
   type Run,
   type Runtime,
@@ -17,6 +18,7 @@ import {
 import { localEngine } from "capstan/engines/local";
 import { anthropic } from "capstan/models/anthropic";
 import { z } from "zod";
+import type { WireFormatName } from "./wire-formats.ts";
 import { historyText, INPUT, type Job, type Subject, SYSTEM, TOOL } from "./subject.ts";
 
 export type CapstanOptions = {
@@ -25,8 +27,10 @@ export type CapstanOptions = {
   readonly rerun: "safe" | "never";
   /** `core`: without what the package `capstan` adds, so without redaction of the key. */
   readonly entry: "capstan" | "core";
+  /** Whose wire format the model speaks. */
+  readonly format: WireFormatName;
 };
-export const DEFAULTS: CapstanOptions = { engine: "full", rerun: "safe", entry: "capstan" };
+export const DEFAULTS: CapstanOptions = { engine: "full", rerun: "safe", entry: "capstan", format: "anthropic" };
 
 /** A runtime whose only agent is named `reader`. `folder` is where its database lives. */
 export async function runtimeFor(
@@ -35,7 +39,6 @@ export async function runtimeFor(
   options: CapstanOptions,
   job: Pick<Job, "script" | "look">,
 ): Promise<Runtime> {
-  process.env["ANTHROPIC_BASE_URL"] = `${baseUrl}/${job.script}`;
   const look = tool({
     name: TOOL.name,
     description: TOOL.description,
@@ -45,13 +48,33 @@ export async function runtimeFor(
   });
   const reader = agent({
     name: "reader",
-    model: anthropic(),
+    model: await modelAt(`${baseUrl}/${job.script}`, options.format),
     instructions: SYSTEM,
     tools: [look],
     limits: { turns: 1_000_000 },
   });
   const open = options.entry === "core" ? openCoreRuntime : openRuntime;
   return open({ agents: [reader], engine: await engineFor(folder, options.engine) });
+}
+
+/** The key is that of Anthropic for all, so that redaction has the same work. */
+async function modelAt(url: string, format: WireFormatName): Promise<Model> {
+  process.env["ANTHROPIC_BASE_URL"] = url;
+  if (format === "anthropic") return anthropic();
+  const known = { apiKey: process.env["ANTHROPIC_API_KEY"] ?? "key", baseUrl: `${url}/${format}` };
+  const versioned = { ...known, baseUrl: `${known.baseUrl}/v1` };
+  switch (format) {
+    case "openai":
+      return (await import("capstan/models/openai")).openai("gpt-6.1-sol", versioned);
+    case "openai-chat":
+      return (await import("capstan/models/openai-chat")).openaiChat("bench", versioned);
+    case "openrouter":
+      return (await import("capstan/models/openai-chat")).openrouter("anthropic/claude-bench", versioned);
+    case "gemini":
+      return (await import("capstan/models/gemini")).gemini("gemini-3.8-flash", known);
+    default:
+      return format satisfies never;
+  }
 }
 
 export async function capstan(baseUrl: string, folder: string, options: CapstanOptions, job: Job): Promise<Subject> {

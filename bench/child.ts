@@ -34,6 +34,8 @@ async function open(job: Job): Promise<Subject> {
     const { capstan, DEFAULTS } = await import("./capstan.ts");
     return capstan(order.url, folder, { ...DEFAULTS, ...order.capstan }, job);
   }
+  const format = order.capstan?.format ?? "anthropic";
+  if (format !== "anthropic") return (await import("./floor-text.ts")).floorText(order.url, format, job.script);
   const { floor } = await import("./floor.ts");
   return floor(order.url, order.subject === "floor" ? "fetch" : "http", job);
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Order, SubjectName } from "./child.ts";
 import type { CapstanOptions } from "./capstan.ts";
 import type { Bench, Case, Measure, Results, Row, Spread } from "./measure.ts";
+import type { WireFormatName } from "./wire-formats.ts";
 import { runOrder, timeToFirstOutput } from "./processes.ts";
 
 type Settings = Order["settings"];
@@ -77,6 +78,27 @@ const delta: Measure = {
     ratioRow(results, { measure: "  one event a chunk", unit: "us" }, "capstan-single", "cpu", "floor-single"),
   ],
   profile: { subject: "capstan", workload: "deltas", settings: { ...DELTAS, runs: 60 } },
+};
+
+const FORMATS = { openai: "OpenAI", "openai-chat": "OpenAI Chat", openrouter: "OpenRouter", gemini: "Gemini" } as const;
+const formats: Measure = {
+  name: "formats",
+  cases: Object.fromEntries(
+    [...Object.keys(FORMATS), "anthropic"].flatMap((name) =>
+      (["floor", "capstan"] as const).map((subject) => [
+        `${subject}/${name}`,
+        child(subject, "deltas", DELTAS, { format: name as WireFormatName }), // a key of the table
+      ]),
+    ),
+  ),
+  rows: (results) =>
+    Object.entries({ ...FORMATS, anthropic: "Anthropic" }).map(([name, label]) => {
+      const row = { measure: `CPU per text delta, ${label}`, unit: "us", target: 1.3, stretch: 1 };
+      const said = (subject: string): number => results(`${subject}/${name}`, "said").median;
+      const note =
+        said("capstan") === said("floor") ? {} : { note: `${said("capstan")} of ${said("floor")} characters` };
+      return ratioRow(results, { ...row, ...note }, `capstan/${name}`, "cpu", `floor/${name}`);
+    }),
 };
 
 /** A subscriber that got fewer deltas got less work; the text must be whole all the same. */
@@ -329,6 +351,7 @@ const sse: Measure = {
 export const MEASURES: readonly Measure[] = [
   turn,
   delta,
+  formats,
   parallel,
   slope,
   persistence,

@@ -1,8 +1,7 @@
 /** Bytes of scripted answers of the Messages API: a turn of tool calls, or a text of many deltas. */
 
-const WORDS = " the quick model reads every line of the file and says what it found there before it goes on".split(
-  /(?= )/,
-);
+export const WORDS: readonly string[] =
+  " the quick model reads every line of the file and says what it found there before it goes on".split(/(?= )/);
 const PIECE = 12;
 
 export function textReply(deltas: number): Buffer {

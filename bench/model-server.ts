@@ -3,6 +3,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { textReply, toolReply } from "./model-replies.ts";
+import { type OtherFormat, TEXT_FORMATS } from "./wire-formats.ts";
 
 /** Bytes of one HTTP chunk unless the script says otherwise: what a busy stream delivers to one read. */
 const CHUNK_BYTES = 4_096;
@@ -14,7 +15,7 @@ const HEADERS = {
   "anthropic-organization-id": "e5d2bbf5-a9b5-4d6e-9c0c-5bd2d3e0c8a1",
 };
 const FINAL = textReply(4);
-const texts = new Map<number, Buffer>();
+const texts = new Map<string, Buffer>();
 
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
@@ -28,12 +29,12 @@ server.listen({ port: 0, host: "127.0.0.1", backlog: 1_024 }, () => {
 });
 process.on("disconnect", () => process.exit());
 
-/** `/tools/<turns>/<calls>/...`: turns with calls, then a text. `/text/<deltas>/<chunkBytes>/...`: one long text. */
+/** `/tools/<turns>/<calls>/...`: turns with calls, then a text. `/text/<deltas>/<chunkBytes>/<format>/...`: one long text. */
 function reply(request: IncomingMessage, response: ServerResponse, chunks: readonly Buffer[]): void {
-  const [, script, first, second] = (request.url ?? "").split("/");
+  const [, script, first, second, format = ""] = (request.url ?? "").split("/");
   response.writeHead(200, HEADERS);
   if (script === "text") {
-    send(response, textOf(Number(first)), Number(second));
+    send(response, textOf(Number(first), format), Number(second));
     return;
   }
   const calls = Number(second);
@@ -42,10 +43,16 @@ function reply(request: IncomingMessage, response: ServerResponse, chunks: reado
   send(response, bytes, CHUNK_BYTES);
 }
 
-function textOf(deltas: number): Buffer {
-  const known = texts.get(deltas) ?? textReply(deltas);
-  texts.set(deltas, known);
+function textOf(deltas: number, format: string): Buffer {
+  const key = `${format}/${deltas}`;
+  const known =
+    texts.get(key) ?? (isOther(format) ? Buffer.from(TEXT_FORMATS[format].reply(deltas)) : textReply(deltas));
+  texts.set(key, known);
   return known;
+}
+
+function isOther(format: string): format is OtherFormat {
+  return Object.hasOwn(TEXT_FORMATS, format);
 }
 
 /** Every chunk is a chunk of HTTP, so that the other side sees the same pieces however fast it reads. 0: one event each. */

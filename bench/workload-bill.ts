@@ -3,13 +3,7 @@
 import { agent, type Runtime, tool } from "capstan";
 import { anthropic } from "capstan/models/anthropic";
 import { testRuntime } from "capstan/testing";
-import {
-  anthropicServer,
-  type AnthropicReply,
-  type AnthropicServer,
-  cacheBlocks,
-  inputBill as billOf,
-} from "@capstan/models/testing";
+import { anthropicServer, type AnthropicReply, billRatio, cacheBlocks } from "@capstan/models/testing";
 import { z } from "zod";
 import { INPUT, lookAt, SYSTEM, TOOL } from "./subject.ts";
 import type { Numbers } from "./world.ts";
@@ -47,24 +41,7 @@ async function priced(
   await using runtime = await testRuntime({ agents: [reader] });
   await talk(runtime);
   if (server.violations.length > 0) throw new Error(server.violations.join("; "));
-  return ratioOf(server);
-}
-
-/** Ideal: each token is written once, with the first request that holds it after the same prefix, and read ever after. */
-function ratioOf(server: AnthropicServer): number {
-  const seen = new Set<string>();
-  let ideal = 0;
-  let bill = 0;
-  for (const { body, cache } of server.requests) {
-    let prefix = "";
-    for (const { text, tokens } of cacheBlocks(body)) {
-      prefix += text;
-      ideal += tokens * (seen.has(prefix) ? 0.1 : 1.25);
-      seen.add(prefix);
-    }
-    bill += billOf(cache ?? { input: Infinity, read: 0, written: 0 });
-  }
-  return bill / ideal;
+  return billRatio(server.requests, cacheBlocks);
 }
 
 function callsFor(turns: number, calls: number): (index: number) => AnthropicReply {

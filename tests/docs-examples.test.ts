@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
@@ -20,5 +20,15 @@ describe.each(Object.entries(QUOTED))("the code in %s", (page, program) => {
   it(`stands word for word in ${program}`, () => {
     expect(blocks.length).toBeGreaterThan(0);
     for (const block of blocks) expect(source).toContain(block);
+  });
+});
+
+describe("the list of race checks in docs/testing.md", () => {
+  const [, races = ""] = readFileSync(join(root, "docs/testing.md"), "utf8").split("## Races");
+  const files = [...races.matchAll(/`([^`]+\.test\.ts)`/g)].map(([, file]) => file ?? "");
+
+  it("TEST-06 names tests that are there", () => {
+    expect(files.length).toBeGreaterThan(8);
+    expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** A runtime in this process on the memory store, with the real clock, and a model that refuses unsound histories. */
+/** A runtime in this process on the memory store, with the real clock unless it is given another, and a model that refuses unsound histories. */
 
 import {
   type Agent,
@@ -21,7 +21,8 @@ export async function memoryRuntime(
   more: Partial<RuntimeOptions> & { readonly store?: Store } = {},
 ): Promise<Runtime & { readonly store: Store }> {
   const { store = memoryStore(), ...options } = more;
-  const engine = storeEngine(store, { clock: systemClock, ids: systemIds(() => systemClock.now()) });
+  const { clock = systemClock, ids = systemIds(() => clock.now()) } = options.host ?? {};
+  const engine = storeEngine(store, { clock, ids });
   const runtime = await openRuntime({ ...options, agents, engine });
   return Object.assign(runtime, { store });
 }

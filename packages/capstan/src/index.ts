@@ -153,6 +153,7 @@ export type {
   PluginDefinition,
   Policy,
   PrepareChange,
+  RejectedCall,
   Probe,
   Problem,
   QuestionItem,
@@ -216,3 +217,5 @@ export type {
   WorkspaceRef,
   WriteOptions,
 } from "@capstan/core";
+export { distrustFolder, settledTrust, trustedFolders, trustFolder, trustOf } from "./trust.ts";
+export type { Trust, TrustOptions, TrustState } from "./trust.ts";

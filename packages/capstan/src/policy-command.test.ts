@@ -47,6 +47,25 @@ describe.concurrent("capstan policy explain", { timeout: 120_000 }, () => {
     expect(read.stdout.split("\n")[0]).toBe("allow: Reads inside the workspace");
   });
 
+  it("EDGE-09 PERM-13 replays a session: which of its calls would be judged otherwise, without running any", async () => {
+    await using at = await commandHome();
+    const demo = await at.run(["demo"]);
+    const id = /sessions show (ses_\w+)/.exec(demo.stderr)?.[1] ?? "";
+    const same = await at.run(["policy", "replay", id]);
+    expect(same).toMatchObject({ code: 0, stdout: "" });
+    expect(same.stderr).toMatch(/^ *0 of \d+ calls would be judged otherwise\n$/);
+    const other = await at.run(["policy", "replay", id, "--deny", "edit", "--json"]);
+    const calls = other.stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { readonly tool: string; readonly before: string; readonly now: string });
+    expect(calls.length).toBeGreaterThan(0);
+    expect(new Set(calls.map(({ tool, before, now }) => `${tool} ${before} ${now}`))).toEqual(
+      new Set(["edit allow deny"]),
+    );
+    expect((await at.run(["policy", "replay", "ses_none"])).code).toBe(2);
+  });
+
   it("refuses a tool that is not there and input that is none", async () => {
     await using at = await commandHome();
     for (const args of [

@@ -4,7 +4,15 @@ import { mkdir, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { anthropicServer } from "@capstan/models/testing";
-import { type Fact, initialState, reduce, type SessionState, statusOf } from "@capstan/core";
+import {
+  conversation,
+  type Fact,
+  initialState,
+  type Message,
+  reduce,
+  type SessionState,
+  statusOf,
+} from "@capstan/core";
 import { type ChildEnd, COMMAND, type CommandHome, commandHome } from "./command-child.ts";
 
 async function demoSession(at: CommandHome): Promise<string> {
@@ -20,6 +28,13 @@ function fold(lines: string): SessionState {
     .map((line) => JSON.parse(line) as Fact);
   if (first?.type !== "session.created") throw new Error("an export begins with session.created");
   return rest.reduce((state, fact) => reduce(state, fact), initialState(first));
+}
+
+/** What the model would read of an export. */
+function said(lines: string): readonly Pick<Message, "role" | "parts">[] {
+  const heard = conversation();
+  for (const line of lines.trimEnd().split("\n")) heard.apply(JSON.parse(line) as Fact);
+  return heard.messages.map(({ role, parts }) => ({ role, parts }));
 }
 
 describe.concurrent("capstan demo", { timeout: 120_000 }, () => {
@@ -83,6 +98,17 @@ describe.concurrent("capstan sessions", { timeout: 120_000 }, () => {
     });
   });
 
+  it("SESS-08 SESS-09 prunes by number and by age, after a look at what would go", async () => {
+    await using at = await commandHome();
+    const [first, second] = [await demoSession(at), await demoSession(at)];
+    expect((await at.run(["sessions", "prune"])).code).toBe(2);
+    expect((await at.run(["sessions", "prune", "--older-than", "1"])).stdout).toBe("");
+    expect((await at.run(["sessions", "prune", "--keep", "1", "--dry-run"])).stdout).toBe(`${first}\n`);
+    expect((await at.run(["sessions", "prune", "--keep", "1"])).stdout).toBe(`${first}\n`);
+    expect((await at.run(["sessions", "prune", "--older-than", "0.0000001"])).stdout).toBe(`${second}\n`);
+    expect((await at.run(["sessions", "list"])).stderr).toContain("There are no sessions yet");
+  });
+
   it("SESS-17 exports facts that fold to the state of the session", async () => {
     await using at = await commandHome();
     const id = await demoSession(at);
@@ -91,16 +117,59 @@ describe.concurrent("capstan sessions", { timeout: 120_000 }, () => {
     expect(statusOf(fold(end.stdout))).toBe("idle");
   });
 
+  it("SESS-17 imports an export into another home, without the rights that it had", async () => {
+    await using at = await commandHome();
+    await using other = await commandHome();
+    const id = await demoSession(at);
+    const lines = (await at.run(["sessions", "export", id])).stdout;
+    const file = join(other.folder, "export.jsonl");
+    await writeFile(file, lines.replace(/"mode":"[^"]+"/, '"mode":"bypass"'));
+    const end = await other.run(["sessions", "import", file]);
+    expect(end).toMatchObject({ code: 0, stderr: expect.not.stringContaining("Repaired") });
+    const imported = end.stdout.trim();
+    expect(imported).not.toBe(id);
+    const again = (await other.run(["sessions", "export", imported])).stdout;
+    expect(fold(again)).toMatchObject({ mode: "ask", agent: "demo", rules: [] });
+    expect(fold(again)).not.toHaveProperty("workspace");
+    expect(said(again)).toEqual(said(lines));
+  });
+
+  it("SESS-17 imports messages of another SDK, repaired, and refuses what is no history", async () => {
+    await using at = await commandHome();
+    const file = join(at.folder, "history.json");
+    await writeFile(
+      file,
+      JSON.stringify([
+        { role: "user", content: "Weather?" },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: "c", type: "function", function: { name: "w", arguments: "{}" } }],
+        },
+      ]),
+    );
+    const end = await at.run(["sessions", "import", file]);
+    expect(end).toMatchObject({ code: 0, stderr: expect.stringContaining("Repaired message") });
+    expect((await at.run(["sessions", "show", end.stdout.trim()])).stdout).toContain("Weather?");
+    await writeFile(file, '{"type":"message.added"}');
+    expect((await at.run(["sessions", "import", file])).code).toBe(2);
+  });
+
   it("SESS-17 exports what is whole of a damaged session, and leaves the others alone", async () => {
     await using at = await commandHome();
     const [damaged, whole] = [await demoSession(at), await demoSession(at)];
     const db = new DatabaseSync(join(at.home, "capstan.db"));
-    db.exec("UPDATE facts SET body = replace(body, 'tool', 'fool') WHERE id = (SELECT min(id) + 9 FROM facts)");
+    // a row holds the facts of one append, and its id ends with the number of the last
+    const ids = (db.prepare("SELECT id FROM facts ORDER BY id").all() as { readonly id: number }[]).map(({ id }) => id);
+    const first = (ids[0] ?? 0) - 1;
+    const row = ids.find((id) => id - first > 9) ?? 0;
+    const before = (ids[ids.indexOf(row) - 1] ?? 0) - first;
+    db.prepare("UPDATE facts SET body = replace(body, 'run', 'fun') WHERE id = ?").run(row);
     db.close();
     const end = await at.run(["sessions", "export", damaged]);
     expect(end.code).toBe(1);
-    expect(end.stdout.trimEnd().split("\n")).toHaveLength(9);
-    expect(end.stderr).toMatch(/^capstan: After 9 whole facts: .*\(session-damaged\)\n$/);
+    expect(end.stdout.trimEnd().split("\n")).toHaveLength(before);
+    expect(end.stderr).toMatch(new RegExp(`^capstan: After ${before} whole facts: .*\\(session-damaged\\)\\n$`));
     expect((await at.run(["sessions", "list"])).stdout).toContain("quarantined");
     expect((await at.run(["resume", damaged])).stderr).toMatch(/^capstan: .*\(session-damaged\)\n$/);
     expect((await at.run(["sessions", "export", whole])).code).toBe(0);

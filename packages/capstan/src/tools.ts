@@ -1,7 +1,11 @@
 /** capstan/tools: file tools, the shell and the local workspace. */
 
 export {
+  askTool,
+  backgroundShell,
+  bwrap,
   codingTools,
+  docker,
   editTool,
   endLeftovers,
   fileTools,
@@ -10,9 +14,31 @@ export {
   grepTool,
   listTool,
   localWorkspace,
+  multiEditTool,
   readFileTool,
+  sandboxed,
   shellTools,
+  srt,
   TOOL_LIMITS,
   writeFileTool,
 } from "@capstan/tools";
-export type { LocalOptions, ReadFileOptions } from "@capstan/tools";
+export type {
+  BackgroundFact,
+  BwrapPrograms,
+  Confined,
+  ConfinedPlace,
+  ConfinedStart,
+  Confiner,
+  DockerOptions,
+  LocalOptions,
+  OnFallback,
+  ReadFileOptions,
+  Sandbox,
+  SandboxedOptions,
+  SandboxLimits,
+  SandboxRules,
+  SandboxRuntime,
+  ShimReport,
+  SrtConfig,
+  SrtOptions,
+} from "@capstan/tools";

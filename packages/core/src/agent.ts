@@ -4,6 +4,7 @@ import { CapstanError } from "./errors.ts";
 import type { Limits, Metadata } from "./event.ts";
 import { hashJson, type Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
+import { FINAL_TOOL } from "./output.ts";
 import type { Model, ModelSettings } from "./model.ts";
 import type { PermissionMode } from "./permission.ts";
 import type { Plugin } from "./plugin.ts";
@@ -20,6 +21,8 @@ export type Permission = PermissionRules & {
   readonly mode?: PermissionMode;
   /** Ids of the actors who may answer what is asked about calls. Default: everybody who reaches the session. */
   readonly approvers?: readonly string[];
+  /** How long a question about a call waits for its answer before it becomes a refusal. Default `LIMITS.requestTtlMs`. */
+  readonly waitMs?: number;
 };
 export type Instructions =
   | string
@@ -76,6 +79,9 @@ export function agent<Output = string>(definition: AgentDefinition<Output>): Age
   if (model === undefined || model === null || model === "")
     throw invalid('it needs a model, such as "anthropic/claude-sonnet-5"');
   if (typeof instructions !== "string" && typeof instructions !== "function") throw invalid("it needs instructions");
+  const { waitMs } = definition.permission ?? {};
+  if (waitMs !== undefined && !(Number.isSafeInteger(waitMs) && waitMs > 0))
+    throw invalid("permission.waitMs must be a whole number of milliseconds above 0");
   const plugins = Object.freeze([...(definition.plugins ?? [])]);
   const given = definition.tools ?? [];
   const agents = Object.freeze(given.filter((item): item is Agent<unknown> => "instructions" in item));
@@ -83,6 +89,8 @@ export function agent<Output = string>(definition: AgentDefinition<Output>): Age
   const tools = Object.freeze([...own, ...plugins.flatMap((plugin) => plugin.tools ?? [])]);
   const twice = repeated(tools.map((tool) => tool.name)) ?? repeated(plugins.map((plugin) => plugin.name));
   if (twice !== undefined) throw invalid(`two of its tools or plugins are named ${twice}`);
+  if (tools.some((tool) => tool.name === FINAL_TOOL))
+    throw invalid(`no tool of its own may be named ${FINAL_TOOL}: structured answers come by it`);
   const limits = toLimits(definition.limits ?? {});
   const settings = frozenCopy(definition.settings ?? {});
   return Object.freeze({

@@ -3,8 +3,10 @@
 import { resolution } from "./closing-facts.ts";
 import { messageOf } from "./errors.ts";
 import type { Hold } from "./hold.ts";
-import { fits } from "./request.ts";
+import { fits, mayAnswer } from "./request.ts";
 import type { Answer, OpenRequest } from "./request.ts";
+
+const HERE = { id: "on-request", door: "library" };
 
 /** Hands open requests to the runtime's `onRequest`, once each in this hold. */
 export function answerHere(hold: Hold): void {
@@ -23,6 +25,7 @@ async function answerOne(
   onRequest: NonNullable<Hold["definitions"]["onRequest"]>,
 ): Promise<void> {
   const { requestId } = request;
+  if (!mayAnswer(request.body, HERE)) return stays(hold, requestId);
   const signal = AbortSignal.any([hold.journal.signal, hold.halted]);
   let answer: Answer | undefined;
   hold.answering += 1;
@@ -34,11 +37,12 @@ async function answerOne(
     hold.answering -= 1;
   }
   if (hold.state.requests[requestId] === undefined) return;
-  if (answer === undefined || !fits(request.body, answer)) {
-    hold.definitions.unanswered(requestId);
-    hold.notice("info", "request-open", "A request stays open: nobody here answered it");
-    return;
-  }
-  const { fact, timer } = resolution(requestId, answer, { id: "on-request", door: "library" }, request.runId);
+  if (answer === undefined || !fits(request.body, answer)) return stays(hold, requestId);
+  const { fact, timer } = resolution(requestId, answer, HERE, request.runId);
   await hold.append([fact], { sync: true, timers: [timer] });
+}
+
+function stays(hold: Hold, requestId: string): void {
+  hold.definitions.unanswered(requestId);
+  hold.notice("info", "request-open", "A request stays open: nobody here answered it");
 }

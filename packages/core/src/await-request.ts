@@ -4,6 +4,7 @@ import { answerHere } from "./answer-here.ts";
 import type { NewFact } from "./event.ts";
 import { deadlineTimers } from "./deadline.ts";
 import type { Hold } from "./hold.ts";
+import type { SessionState } from "./session-state.ts";
 
 /** Marks the call as waiting for `id` until `found` gives something. */
 export async function waitFor<T>(hold: Hold, callId: string, id: string, found: () => T | undefined): Promise<T> {
@@ -24,11 +25,19 @@ export async function waitFor<T>(hold: Hold, callId: string, id: string, found: 
   }
 }
 
+/** Whether what a call waits for by this id, given to `waitFor`, is in the log. */
+function hasCome({ run, tasks }: SessionState, id: string): boolean {
+  if (id.startsWith("task/")) return tasks[id.slice("task/".length)] === undefined;
+  if (id.startsWith("sleep/")) return run?.steps[`${id.slice("sleep/".length)}/slept`] !== undefined;
+  return run?.answers[id] !== undefined;
+}
+
 /** Nothing can go on: says so in the log, keeps the hold for a while, then parks. */
 export async function awaitAny(hold: Hold, ids: readonly string[]): Promise<"woken" | "parked"> {
   answerHere(hold);
   const { state } = hold;
-  if (ids.some((id) => state.run?.answers[id] !== undefined)) return "woken";
+  // what has come meanwhile would never come again to a session that a crash left suspended
+  if (ids.some((id) => hasCome(state, id))) return "woken";
   let { head } = state;
   const runId = state.run?.id;
   if (state.run !== undefined && state.run.suspendedAt === undefined) {

@@ -15,6 +15,12 @@ export async function keepBytes<P extends Part | ToolOutput["content"][number]>(
   return Promise.all(parts.map((part) => keepPart(store, part)));
 }
 
+/** The output with its large inline bytes stored; the same one, at once, when there are none. */
+export function keepOutput(store: BlobStore, output: ToolOutput): ToolOutput | Promise<ToolOutput> {
+  if (!output.content.some(isLarge)) return output;
+  return keepBytes(store, output.content).then((content) => ({ ...output, content }));
+}
+
 function isLarge(part: Part | ToolOutput["content"][number]): boolean {
   return part.type === "file" && part.data.type === "base64" && part.data.base64.length * 0.75 > LIMITS.inlineBytes;
 }

@@ -9,7 +9,7 @@ import { hashJson, type Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { type Message, tokensOf, type Usage } from "./message.ts";
 import type { Model, ModelRequest, Price } from "./model.ts";
-import { effectiveMode } from "./policy.ts";
+import { canAsk } from "./policy.ts";
 import { openRequests, requestIdOf } from "./requests.ts";
 import type { RunState, SessionState } from "./session-state.ts";
 
@@ -61,8 +61,8 @@ export function isSpent(state: Pick<SessionState, "run" | "tasks">): boolean {
 export async function askForMore(hold: Hold): Promise<boolean> {
   const { state } = hold;
   const { run } = state;
-  if (run?.limits.ask !== true || state.parent !== undefined || effectiveMode(state) === "never-ask") return false;
-  const { tokens, microUsd, calls } = hold.agent.limits;
+  if (run?.limits.ask !== true || state.parent !== undefined || !canAsk(state)) return false;
+  const { tokens, microUsd, calls }: Limits = { ...hold.agent.limits, ...run.overrides?.limits };
   const budget: Limits = {
     ...(tokens !== undefined && { tokens }),
     ...(microUsd !== undefined && { microUsd }),
@@ -103,18 +103,26 @@ export function grantFor(hold: Hold, agent: Agent<unknown>, { among }: Share): L
   return Object.keys(grant).length === 0 ? undefined : grant;
 }
 
-type Reserved = { readonly request: ModelRequest; readonly reserved?: Limits };
+export type Reserved = { readonly request: ModelRequest; readonly reserved?: Limits };
 
 /**
  * Sets aside what the call may cost at most, and cuts the answer's length to what can be paid. `undefined`: not even a
  * short answer can be paid. Throws `price-unknown` when money is limited and the model has no price.
  */
-export async function reserve(hold: Hold, model: Model, request: ModelRequest): Promise<Reserved | undefined> {
+export async function reserve(
+  hold: Hold,
+  model: Model,
+  { request, prefixHash }: { readonly request: ModelRequest; readonly prefixHash: string },
+): Promise<Reserved | undefined> {
   const { tokens, microUsd } = budgetLeft(hold.state);
   if (tokens === undefined && microUsd === undefined) return { request };
   const price = microUsd === undefined ? undefined : await priceOf(model);
-  const { messages } = await hold.conversation();
-  const prompt = promptBound(request, hold.state.contextTokens, messages.length);
+  const prompt = promptBound(request, {
+    prefixHash,
+    model: model.id,
+    counted: hold.state.counted,
+    tokens: hold.state.contextTokens,
+  });
   const rates = price === undefined ? undefined : ratesOf(price, prompt);
   const asked = request.settings.maxOutputTokens ?? LIMITS.reservedOutputTokens;
   const byTokens = tokens === undefined ? asked : tokens - prompt;
@@ -149,13 +157,25 @@ function ratesOf(price: Price, prompt: number): { readonly input: number; readon
   return { input: Math.max(rate.input, rate.cacheWrite ?? 0), output: Math.max(rate.output, Number.EPSILON) };
 }
 
-/** Tokens of the prompt, rather too many: what the last call held, and what has come since, counted by its characters. */
-function promptBound(request: ModelRequest, contextTokens: number, known: number): number {
-  const since = request.messages.findLastIndex(({ role }) => role === "assistant");
-  const fresh = contextTokens > 0 && since !== -1 && known > 0;
-  const rest = fresh ? request.messages.slice(since + 1) : request.messages;
-  const prefix = fresh ? contextTokens : tokensIn(request.system) + tokensIn(JSON.stringify(request.tools));
-  return prefix + rest.reduce((sum, message) => sum + tokensOfMessage(message), 0);
+type Known = {
+  readonly prefixHash: string;
+  readonly model: string;
+  readonly counted: SessionState["counted"];
+  readonly tokens: number;
+};
+
+/**
+ * Tokens of the prompt, rather too many: what the last counted call of the same model and prefix held, and what has come
+ * since its answer, by its characters. Answers that no model gave, or that were cut off, were not counted by anybody.
+ */
+function promptBound(request: ModelRequest, { prefixHash, model, counted, tokens }: Known): number {
+  const same = counted !== undefined && counted.prefixHash === prefixHash && counted.model === model;
+  const since = same ? request.messages.findLastIndex(({ id }) => id === counted.messageId) : -1;
+  const rest = since === -1 ? request.messages : request.messages.slice(since + 1);
+  const prefix = since === -1 ? tokensIn(request.system) + tokensIn(JSON.stringify(request.tools)) : tokens;
+  const { outputSchema } = request.settings;
+  const schema = outputSchema === undefined ? 0 : tokensIn(JSON.stringify(outputSchema)); // another one each run
+  return prefix + schema + rest.reduce((sum, message) => sum + tokensOfMessage(message), 0);
 }
 
 function tokensOfMessage({ parts }: Message): number {

@@ -17,7 +17,7 @@ export async function buildRequest(hold: Hold, turn: number, model: Model): Prom
   const settings: ModelSettings = {
     ...agent.settings,
     ...(state.run?.overrides?.settings as ModelSettings | undefined),
-    ...(await outputSettings(hold, model)),
+    ...(await outputSettings(hold, model, stored.tools)),
   }; // parsed when the input was accepted
   const base: ModelRequest = {
     system: stored.system,

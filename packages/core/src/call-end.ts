@@ -3,7 +3,8 @@
 import type { ToolStatus } from "./event.ts";
 import { errorOutput, type ToolOutput } from "./message.ts";
 
-export type CallEnd = { readonly status: ToolStatus; readonly output: ToolOutput };
+/** `by`: the plugin that decided on the call in place of its tool. */
+export type CallEnd = { readonly status: ToolStatus; readonly output: ToolOutput; readonly by?: string };
 
 export function failed(message: string): CallEnd {
   return { status: "error", output: errorOutput(message) };

@@ -1,6 +1,6 @@
 /** One turn's model call: build the request, stream it, retry what may be retried, and append what came of it. */
 
-import { reserve } from "./budget.ts";
+import { reserve, type Reserved } from "./budget.ts";
 import type { Limits, LiveBody, NewFact, Problem, TurnReason } from "./event.ts";
 import { buildRequest } from "./build-request.ts";
 import { finish, INTERRUPT_MARKER } from "./finish-run.ts";
@@ -13,6 +13,7 @@ import { settleOutput } from "./output.ts";
 import { retryDelay } from "./retry.ts";
 import { sleep } from "./clock.ts";
 import { keepBytes } from "./blobs.ts";
+import { watchPrefix } from "./prefix-watch.ts";
 import { readTurn, type TurnResult } from "./read-turn.ts";
 
 type Turn = { readonly turn: number; readonly attempt: number };
@@ -23,19 +24,26 @@ export async function callModel(hold: Hold, { turn, attempt }: Turn): Promise<vo
   const { clock } = hold.definitions;
   const model = await hold.definitions.model(hold.agent, hold.state.run?.overrides?.model ?? hold.state.model);
   const built = await buildRequest(hold, turn, model);
-  const paid = await reserve(hold, model, built.request);
-  if (paid === undefined) return finish(hold, "budget");
+  const first = await reserve(hold, model, built);
+  if (first === undefined) return finish(hold, "budget");
   if (attempt > 1)
     hold.live([
       reset({ turn, attempt }, { code: "model-cut", message: "the process that asked was lost", retryable: true }, 0),
     ]);
   let spentMs = 0;
+  let paid: Reserved = first;
+  let lost: Limits | undefined;
   for (let tries = attempt; ; tries++) {
-    await startTurn(hold, { turn, attempt: tries }, model, { prefixHash: built.prefixHash, reserved: paid.reserved });
+    const { reserved } = paid;
+    await startTurn(hold, { turn, attempt: tries }, model, { prefixHash: built.prefixHash, reserved, lost });
     const result = await attemptTurn(hold, { turn, attempt: tries }, model, paid.request);
     if (result.problem === undefined || hold.halted.aborted) return finishTurn(hold, turn, model, result);
     const delayMs = retryDelay(tries, result.problem, result.retryAfterMs, spentMs);
     if (delayMs === undefined) return finishTurn(hold, turn, model, result);
+    lost = result.firstDeltaMs === undefined ? undefined : reserved;
+    const next: Reserved | undefined = lost === undefined ? paid : await reserve(hold, model, built); // what is still set aside stays so
+    if (next === undefined) return finishTurn(hold, turn, model, result);
+    paid = next;
     hold.live([reset({ turn, attempt: tries + 1 }, result.problem, delayMs)]);
     spentMs += delayMs;
     try {
@@ -56,7 +64,13 @@ async function startTurn(
   hold: Hold,
   { turn, attempt }: Turn,
   model: Model,
-  { prefixHash, reserved }: { readonly prefixHash: string; readonly reserved: Limits | undefined },
+  {
+    prefixHash,
+    reserved,
+    lost,
+  }: { readonly prefixHash: string } & {
+    readonly [Kind in "reserved" | "lost"]: Limits | undefined;
+  },
 ): Promise<void> {
   const { run } = hold.state;
   const runId = run?.id ?? "";
@@ -69,6 +83,7 @@ async function startTurn(
     model: model.id,
     prefixHash,
     ...(reserved !== undefined && { reserved }),
+    ...(lost !== undefined && { lost }),
   };
   await hold.append([fact], { sync: run?.unsyncedEffects === true || reserved !== undefined, wait: true });
 }
@@ -83,7 +98,10 @@ async function attemptTurn(
   const runId = hold.state.run?.id ?? "";
   const key = `${runId}/turn/${turn}/${attempt}`;
   const stored = await hold.journal.step(key, async () => {
-    const stream = withModelHooks(hold, (changed) => model.stream(changed));
+    const stream = withModelHooks(hold, (changed) => {
+      watchPrefix(hold, changed, { model: model.id, prefixHash: hold.state.prefix?.hash ?? "" });
+      return model.stream(changed);
+    });
     const result = await readTurn(hold, { turn, attempt, runId }, (signal) => stream({ ...request, signal }));
     hold.journal.signal.throwIfAborted();
     return result as unknown as Json; // a TurnResult is plain data

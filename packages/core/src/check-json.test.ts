@@ -55,4 +55,15 @@ describe("jsonIssues", () => {
     expect(jsonIssues({ $ref: "#" }, 1)).toEqual([]);
     expect(jsonIssues({ $defs: { a: { $ref: "#/$defs/a" } }, $ref: "#/$defs/a" }, 1)).toEqual([]);
   });
+
+  it("comes to an end with schemas that turn in a circle or multiply", () => {
+    const circle = { $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } } };
+    expect(jsonIssues(circle, 1)).toHaveLength(1);
+    expect(jsonIssues({ anyOf: [{ $ref: "#" }, { $ref: "#" }] }, 1)).toHaveLength(1);
+    expect(jsonIssues({ $ref: "#/%" }, 1)).toEqual([]);
+    const twice = (name: string): Json => ({ anyOf: [{ $ref: `#/$defs/${name}` }, { $ref: `#/$defs/${name}` }] });
+    const names = Array.from({ length: 40 }, (_name, index) => `a${index}`);
+    const defs = Object.fromEntries(names.map((name, index): [string, Json] => [name, twice(`a${index + 1}`)]));
+    expect(jsonIssues({ $ref: "#/$defs/a0", $defs: { ...defs, a40: { type: "string" } } }, 1)).toHaveLength(1);
+  });
 });

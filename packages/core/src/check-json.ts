@@ -8,6 +8,10 @@ export type JsonIssue = { readonly path: readonly (string | number)[]; readonly 
 const MAX_ISSUES = 20;
 /** A schema may refer to itself; a value deeper than this is refused. */
 const MAX_DEPTH = 200;
+/** Schemas inside each other, whether they speak of a member or of the same value again. */
+const MAX_NESTED = 600;
+/** Schemas looked at for one value, those of its members too: references can make a short schema a very large one. */
+const MAX_STEPS = 100_000;
 
 /**
  * What does not fit, at most `MAX_ISSUES`. Keywords that are not known here are not checked, as the standard says;
@@ -15,17 +19,25 @@ const MAX_DEPTH = 200;
  */
 export function jsonIssues(schema: Json, value: Json): readonly JsonIssue[] {
   const issues: JsonIssue[] = [];
-  visit({ root: schema, issues }, schema, value, []);
+  visit({ root: schema, issues, work: { steps: 0, depth: 0 } }, schema, value, []);
   return issues;
 }
 
-type Walk = { readonly root: Json; readonly issues: JsonIssue[] };
+type Walk = { readonly root: Json; readonly issues: JsonIssue[]; readonly work: { steps: number; depth: number } };
 type Path = readonly (string | number)[];
 
 function visit(walk: Walk, schema: Json, value: Json, path: Path): void {
   if (walk.issues.length >= MAX_ISSUES) return;
+  const { work } = walk;
   if (schema === false || path.length > MAX_DEPTH) return fail(walk, path, "is not allowed");
+  if (work.depth > MAX_NESTED || ++work.steps > MAX_STEPS) return fail(walk, path, "takes too long to be checked");
   if (!isObject(schema)) return;
+  work.depth++;
+  look(walk, schema, value, path);
+  work.depth--;
+}
+
+function look(walk: Walk, schema: JsonObject, value: Json, path: Path): void {
   const { $ref: ref, type, const: constant, enum: allowed } = schema;
   if (typeof ref === "string") visit(walk, resolve(walk.root, ref), value, path);
   if (type !== undefined && !list(type).some((name) => isOfType(name, value))) {
@@ -45,7 +57,7 @@ function visit(walk: Walk, schema: Json, value: Json, path: Path): void {
 function combined(walk: Walk, schema: JsonObject, value: Json, path: Path): void {
   for (const part of list(schema["allOf"] ?? [])) visit(walk, part, value, path);
   const fits = (part: Json): boolean => {
-    const inner: Walk = { root: walk.root, issues: [] };
+    const inner: Walk = { ...walk, issues: [] };
     visit(inner, part, value, path);
     return inner.issues.length === 0;
   };
@@ -128,10 +140,18 @@ function resolve(root: Json, ref: string): Json {
   if (!ref.startsWith("#")) return true;
   let found: Json | undefined = root;
   for (const step of ref.split("/").slice(1)) {
-    const name = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    const name = decoded(step).replaceAll("~1", "/").replaceAll("~0", "~");
     found = isObject(found) && Object.hasOwn(found, name) ? found[name] : undefined;
   }
   return found === undefined || (isObject(found) && found["$ref"] === ref) ? true : found;
+}
+
+function decoded(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step; // no escape: the name itself
+  }
 }
 
 function fail(walk: Walk, path: Path, message: string): void {

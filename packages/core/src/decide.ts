@@ -46,15 +46,16 @@ function continueCalls(state: SessionState, run: RunState): Action {
 /** Between two turns: a steer is heard here, and limits end the run here. */
 function atBoundary(state: SessionState, run: RunState): Action {
   const { turn } = run;
+  // the unfinished turn too waits for the money that it asked for
+  const asked = Object.values(state.requests).filter(
+    ({ body }) => body.type === "question" && body.budget !== undefined,
+  );
+  if (asked.length > 0) return { type: "await-request", requestIds: asked.map(({ requestId }) => requestId) };
   if (turn !== undefined && turn.reason === undefined) return callModel(state, run);
   if (turn?.reason !== undefined) {
     const failed = FAILURES[turn.reason];
     if (failed !== undefined) return { type: "finish", reason: failed };
   }
-  const asked = Object.values(state.requests).filter(
-    ({ body }) => body.type === "question" && body.budget !== undefined,
-  );
-  if (asked.length > 0) return { type: "await-request", requestIds: asked.map(({ requestId }) => requestId) };
   const steer = state.queue.find((input) => input.ifBusy === "steer");
   if (steer !== undefined) return { type: "take-input", input: steer };
   if (run.unanswered || turn?.reason === "tool-calls" || turn?.reason === "paused") return callModel(state, run);

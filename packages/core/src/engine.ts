@@ -35,7 +35,10 @@ export type EventsOptions = {
   /** Watching does not keep the process alive. */
   readonly background?: boolean;
 };
-/** `children`: also the events of sub-agents, each envelope with the session it is of. */
-export type FollowOptions = EventsOptions & { readonly children?: boolean };
+/**
+ * `children`: also the events of sub-agents, each envelope with the session it is of. `live: false`: facts only, without
+ * deltas, progress and notices.
+ */
+export type FollowOptions = EventsOptions & { readonly children?: boolean; readonly live?: boolean };
 export type Drive = (journal: Journal) => Promise<"finished" | "parked">;
 export type WorkOptions = { readonly which: "own" | "all"; readonly signal: AbortSignal };

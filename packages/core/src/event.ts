@@ -53,6 +53,8 @@ export type Limits = {
   /** When tokens, calls or money are used up a person is asked for as much again, where one can be asked. Default: the run ends. */
   readonly ask?: boolean;
 };
+/** Words of the sender that mean nothing to Capstan, such as a ticket number. */
+export type Tags = { readonly [name: string]: string };
 export type Overrides = {
   readonly model?: string;
   readonly instructions?: string;
@@ -62,6 +64,9 @@ export type Overrides = {
   readonly mode?: string;
   /** JSON Schema of the output, in place of the agent's. */
   readonly outputSchema?: Json;
+  readonly tags?: Tags;
+  /** Names of the plugins for single runs that take part. */
+  readonly plugins?: readonly string[];
 };
 
 export type ToolKind =
@@ -100,6 +105,7 @@ export type Parent = {
 };
 export type PolicyText = {
   readonly mode: string;
+  readonly approvers?: readonly string[];
   readonly tiers: readonly {
     readonly tier: string;
     readonly allow: readonly string[];
@@ -130,6 +136,8 @@ export type FactBody =
       readonly mode?: string;
       readonly model?: string;
       readonly addRules?: readonly string[];
+      /** Of the model call that made this change. */
+      readonly usage?: Usage;
       readonly actor: Actor;
     }
   | {
@@ -163,6 +171,8 @@ export type FactBody =
       readonly treeUsage?: Usage;
       /** Tool calls of the run and of all sub-agents. */
       readonly calls?: number;
+      /** Reserved, of the run and of all sub-agents, for model calls whose usage is unknown: counted as spent. */
+      readonly lost?: Limits;
     }
   /** Rendered system text and tool list, stored as a blob; requests use the stored bytes. */
   | {
@@ -180,6 +190,8 @@ export type FactBody =
       readonly model: string;
       readonly prefixHash: string;
       readonly reserved?: Limits;
+      /** What the try before this one may have cost: it had begun to answer. */
+      readonly lost?: Limits;
     }
   | {
       readonly type: "turn.finished";
@@ -217,6 +229,8 @@ export type FactBody =
       readonly status: ToolStatus;
       readonly output: ToolOutput;
       readonly durationMs: number;
+      /** Plugin whose hook answered or refused the call in place of the tool. */
+      readonly by?: string;
     }
   /** Intent of one step of a flow or hook that is not `safe`; absent for `safe` ones. `name` is the step's key in its action. */
   | { readonly type: "step.started"; readonly name: string; readonly attemptId: string; readonly rerun: Rerun }
@@ -260,6 +274,8 @@ export type FactBody =
       /** Of the child and everything below it. */
       readonly usage?: Usage;
       readonly calls?: number;
+      /** Beside `usage`, what may have been spent by model calls whose usage is unknown. */
+      readonly lost?: Limits;
     }
   | { readonly type: "plan.updated"; readonly entries: readonly PlanEntry[] }
   | {

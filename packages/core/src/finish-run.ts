@@ -2,7 +2,7 @@
 
 import { askForMore } from "./budget.ts";
 import { resolution, withdrawn } from "./closing-facts.ts";
-import type { NewFact, Problem, StopReason, ToolStatus } from "./event.ts";
+import type { Limits, NewFact, Problem, StopReason, ToolStatus } from "./event.ts";
 import type { HaltReason } from "./decide.ts";
 import type { Hold } from "./hold.ts";
 import { runStopHooks } from "./hooks.ts";
@@ -10,8 +10,10 @@ import { expiryAnswer } from "./mail.ts";
 import type { Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { addUsage, errorOutput, type Message, type Usage } from "./message.ts";
-import { outputEnd } from "./output.ts";
+import { isSettledByTool, outputEnd, settleOutput } from "./output.ts";
 import type { CallState, RunState } from "./session-state.ts";
+import { sumOfLost } from "./state.ts";
+import { storedPrefix } from "./prefix.ts";
 import { noticeTimer, notifyParent, stopTasks } from "./tasks.ts";
 
 /** What the model reads where a person stopped it. */
@@ -20,7 +22,11 @@ export const INTERRUPT_MARKER = "<system>User interrupted this message</system>"
 /** Asks the `stop` hooks first when the model thinks that it is done: they may have one more thing to say. */
 export async function finish(hold: Hold, reason: StopReason): Promise<void> {
   const { run } = hold.state;
-  if (run !== undefined && reason === "end-turn" && !run.settled) {
+  if (
+    run !== undefined &&
+    reason === "end-turn" &&
+    (!run.settled || (!hold.halted.aborted && (await isSettledByTool(hold))))
+  ) {
     const said = await runStopHooks(hold);
     if (said.length > 0) {
       const message: Message = {
@@ -32,8 +38,13 @@ export async function finish(hold: Hold, reason: StopReason): Promise<void> {
       return;
     }
   }
+  // a call beside the last tool may have ended after its round: the answer is there all the same
+  if ((reason === "budget" || reason === "max-turns") && (await settleOutput(hold))) return;
   if (reason === "budget" && (await askForMore(hold))) return;
-  const end = reason === "end-turn" ? await outputEnd(hold) : ({ type: "done" } as const);
+  const end =
+    reason === "end-turn"
+      ? await outputEnd(hold, hold.state.prefix === undefined ? [] : (await storedPrefix(hold)).tools)
+      : ({ type: "done" } as const);
   if (end.type === "repair") return void (await hold.append([end.fact]));
   if (end.type === "done") return finishRun(hold, reason, run?.turn?.error, [], end.output);
   const message = `The model's answer does not fit the output schema: ${end.problem}`;
@@ -58,12 +69,15 @@ export async function finishRun(
   last: readonly NewFact[] = [],
   output?: Json,
 ): Promise<void> {
-  const { state, halt } = hold;
+  if (hold.state.run === undefined) return;
+  const asked = await stopTasks(hold);
+  const { state, halt } = hold; // what came meanwhile is of this run too
   const { run } = state;
   if (run === undefined) return;
   const runId = run.id;
-  const stopped = await stopTasks(hold);
+  const stopped = asked.filter((fact) => fact.type === "task.finished" && state.tasks[fact.taskId] !== undefined); // others ended by themselves
   const treeUsage = addUsage(run.usage, stopped.reduce(withUsage, run.childUsage));
+  const lost = stopped.reduce(withLost, run.lost);
   const children = run.spawned > 0 ? { treeUsage, calls: run.callsMade + run.childCalls } : { calls: run.callsMade };
   const open = Object.values(state.requests);
   const closed = open.map(({ requestId, body }) =>
@@ -80,6 +94,7 @@ export async function finishRun(
     ...(output !== undefined && { output }),
     ...(error !== undefined && { error }),
     ...children,
+    ...(Object.keys(lost).length > 0 && { lost }),
   };
   const timers = [
     ...closed.map(({ timer }) => timer),
@@ -96,6 +111,10 @@ export async function finishRun(
 
 function withUsage(sum: Usage, fact: NewFact): Usage {
   return fact.type === "task.finished" && fact.usage !== undefined ? addUsage(sum, fact.usage) : sum;
+}
+
+function withLost(sum: Limits, fact: NewFact): Limits {
+  return fact.type === "task.finished" ? sumOfLost(sum, fact.lost) : sum;
 }
 
 /** Whether the input that started the run became a message. */

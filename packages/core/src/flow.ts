@@ -5,9 +5,9 @@ import { CapstanError } from "./errors.ts";
 import type { Rerun } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { hashJson, type Json } from "./json.ts";
-import { effectiveMode } from "./policy.ts";
+import { approversOf, canAsk } from "./policy.ts";
 import type { ToolCallPart } from "./message.ts";
-import { toolContext } from "./perform-tool.ts";
+import { openWorkspace, toolContext } from "./perform-tool.ts";
 import { type Answer, checkQuestions, type QuestionItem } from "./request.ts";
 import { ask } from "./requests.ts";
 import { performStep, uniqueNames } from "./steps.ts";
@@ -34,7 +34,13 @@ export async function runFlow(
 ): Promise<ToolResult> {
   const { body } = tool;
   if (body.type !== "flow") throw new Error(`${tool.name} is not a flow`);
-  const base = await toolContext(hold, part, { attempt: 1, idempotencyKey: "", checked }, { signal });
+  const base = toolContext(
+    hold,
+    part,
+    { attempt: 1, idempotencyKey: "", checked },
+    { signal },
+    await openWorkspace(hold),
+  );
   const flow = new Flow(hold, tool, part, signal);
   const context: FlowContext = Object.defineProperties(
     {
@@ -100,7 +106,8 @@ class Flow {
   ): Promise<FlowAnswer> {
     this.#unique(name);
     const { name: tool, input } = this.#part;
-    if (effectiveMode(this.#hold.state) === "never-ask") return { allow: false, reason: "nobody can be asked" };
+    const approvers = approversOf(this.#hold);
+    if (!canAsk(this.#hold.state)) return { allow: false, reason: "nobody can be asked" };
     const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, {
       type: "permission",
       callId: this.#callId,
@@ -110,6 +117,7 @@ class Flow {
       ...(detail !== undefined && { reason: detail }),
       binding: { inputHash: hashJson({ input, title, detail: detail ?? null }), toolHash: this.#toolHash },
       remember: [],
+      ...(approvers !== undefined && { approvers }),
     });
     if (answer.type !== "permission") throw new Error("a permission request was answered with another type"); // `fits` refuses that
     return { allow: answer.allow, ...(answer.reason !== undefined && { reason: answer.reason }) };
@@ -118,7 +126,7 @@ class Flow {
   async question(name: string, questions: readonly QuestionItem[]): Promise<Extract<Answer, { type: "question" }>> {
     this.#unique(name);
     checkQuestions(questions);
-    if (effectiveMode(this.#hold.state) === "never-ask") return { type: "question", answers: {} };
+    if (!canAsk(this.#hold.state)) return { type: "question", answers: {} };
     const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, {
       type: "question",
       callId: this.#callId,
@@ -130,7 +138,7 @@ class Flow {
 
   async plan(name: string, markdown: string): Promise<FlowAnswer> {
     this.#unique(name);
-    if (effectiveMode(this.#hold.state) === "never-ask") return { allow: false, reason: "nobody can be asked" };
+    if (!canAsk(this.#hold.state)) return { allow: false, reason: "nobody can be asked" };
     const body = { type: "plan", callId: this.#callId, markdown } as const;
     const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, body);
     if (answer.type !== "plan") throw new Error("a plan was answered with another type"); // `fits` refuses that
@@ -139,7 +147,7 @@ class Flow {
 
   async form(name: string, { message, schema, url }: FormOptions): Promise<Extract<Answer, { type: "form" }>> {
     this.#unique(name);
-    if (effectiveMode(this.#hold.state) === "never-ask") return { type: "form", decline: true };
+    if (!canAsk(this.#hold.state)) return { type: "form", decline: true };
     const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, {
       type: "form",
       callId: this.#callId,

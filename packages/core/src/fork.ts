@@ -37,7 +37,11 @@ function closeOpen(state: SessionState, actor: Actor): readonly NewFact[] {
   const withdrawn = state.queue
     .filter((input) => input.inputId !== run?.inputId)
     .map(({ inputId }): NewFact => ({ type: "input.withdrawn", key: `fork/${inputId}`, inputId, actor }));
-  if (run === undefined) return withdrawn;
+  const tasks = Object.values(state.tasks).map(({ taskId, runId: by }): NewFact => {
+    const summary = "It goes on in the session that this one was forked from.";
+    return { type: "task.finished", key: `fork/${taskId}`, runId: by, taskId, status: "lost", summary };
+  });
+  if (run === undefined) return [...withdrawn, ...tasks];
   const runId = run.id;
   const requests = Object.values(state.requests).map(({ requestId, body }): NewFact => {
     const answer = expiryAnswer(body);
@@ -66,5 +70,5 @@ function closeOpen(state: SessionState, actor: Actor): readonly NewFact[] {
     usage: run.usage,
     turns: run.turns,
   };
-  return [...requests, ...calls, ...withdrawn, finished];
+  return [...requests, ...tasks, ...calls, ...withdrawn, finished];
 }

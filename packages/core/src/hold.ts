@@ -38,13 +38,11 @@ type Folded = {
 };
 type SnapshotData = { readonly state: SessionState; readonly folds: { readonly [plugin: string]: unknown } };
 
-/** `agent`, `plugins`, `tools`, `state` and `halt` are set here only. */
+/** `agent`, `tools`, `state` and `halt` are set here only. */
 export class Hold {
   readonly journal: Journal;
   readonly definitions: Definitions;
   agent: Agent<unknown>;
-  /** Plugins of the runtime, then of the agent, outermost first. */
-  plugins: readonly Plugin[];
   /** Tools of the runtime's plugins and of the agent, by name. */
   tools: ReadonlyMap<string, Tool>;
   state: SessionState;
@@ -61,23 +59,40 @@ export class Hold {
   readonly asked: Set<string> = new Set();
   #halting = new AbortController();
   readonly #stops = new Set<Stop>();
+  /** Also those that take no part in the run of now: every fold goes on. */
+  #plugins: readonly Plugin[];
   #folds: Folds;
   #snapshotSeq: number;
   #spawning = 0;
   #conversation: Conversation | undefined;
   #waiters: { readonly resolve: () => void; readonly reject: (error: unknown) => void }[] = [];
   #failure: { readonly error: unknown } | undefined;
+  #storing: Promise<void> | undefined;
+  #waking = false;
 
   constructor(journal: Journal, definitions: Definitions, folded: Folded) {
     this.journal = journal;
     this.definitions = definitions;
     this.agent = folded.agent;
-    this.plugins = folded.plugins;
+    this.#plugins = folded.plugins;
     this.tools = toolsOf(definitions, folded.agent);
     journal.signal.addEventListener("abort", () => this.#stopAll(journal.signal.reason, false), { once: true });
     this.state = folded.state;
     this.#folds = folded.folds;
     this.#snapshotSeq = folded.snapshotSeq;
+  }
+
+  /** Plugins of the runtime, then of the agent, outermost first; of those for single runs, the ones that this run names. */
+  get plugins(): readonly Plugin[] {
+    if (!this.#plugins.some(({ scope }) => scope === "run")) return this.#plugins;
+    const named = this.state.run?.overrides?.plugins ?? [];
+    return this.#plugins.filter(({ name, scope }) => scope !== "run" || named.includes(name));
+  }
+
+  /** Names that the run's input gave and no plugin of this session has. */
+  get missingPlugins(): readonly string[] {
+    const named = this.state.run?.overrides?.plugins ?? [];
+    return named.filter((name) => !this.#plugins.some((plugin) => plugin.name === name && plugin.scope === "run"));
   }
 
   /** Aborts when a halt comes in; a new one after each `run.finished`. */
@@ -93,7 +108,7 @@ export class Hold {
     for (const fact of facts) if (fact.seq > this.state.head) this.#apply(fact);
     this.wake();
     if (options.sync === true || options.wait === true) await stored;
-    else this.background(stored);
+    else if (stored !== this.#storing) this.background((this.#storing = stored)); // one for all of a tick
     return facts;
   }
 
@@ -122,7 +137,7 @@ export class Hold {
     const agent = this.definitions.agent(this.agent.name);
     if (agent === this.agent) return;
     const plugins = pluginsOf(this.definitions, agent, this.state.parent);
-    const known = new Set(this.plugins.flatMap(({ name, fold }) => (fold === undefined ? [] : [name])));
+    const known = new Set(this.#plugins.flatMap(({ name, fold }) => (fold === undefined ? [] : [name])));
     const fresh = plugins.filter(({ name, fold }) => fold !== undefined && !known.has(name));
     for (const plugin of fresh) this.#folds.set(plugin.name, plugin.fold?.start);
     // what is appended meanwhile is read too: each fact is folded once, in its order
@@ -133,7 +148,7 @@ export class Hold {
       }
     }
     this.agent = agent;
-    this.plugins = plugins;
+    this.#plugins = plugins;
     this.tools = toolsOf(this.definitions, agent);
   }
 
@@ -164,7 +179,15 @@ export class Hold {
     return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }));
   }
 
+  /** Once for all that happens in one tick: every waiter looks at every call. */
   wake(): void {
+    if (this.#waking || this.#waiters.length === 0) return;
+    this.#waking = true;
+    process.nextTick(() => this.#wakeAll());
+  }
+
+  #wakeAll(): void {
+    this.#waking = false;
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const { resolve, reject } of waiters) {
@@ -238,11 +261,15 @@ export class Hold {
 
   /** Stores the folds when enough facts came since the last snapshot. */
   snapshotIfDue(): void {
-    const { head } = this.state;
-    if (head - this.#snapshotSeq < LIMITS.snapshotFacts) return;
+    const { head, run } = this.state;
+    // an unfinished run is read from its start with or without a snapshot, and its calls make a large one
+    const due = run === undefined ? LIMITS.snapshotFacts : LIMITS.snapshotFacts * 16;
+    if (head - this.#snapshotSeq < due) return;
     this.#snapshotSeq = head;
     // only of plugins that are here: the fold of an absent one would miss facts
-    const folds = this.plugins.flatMap(({ name, fold }) => (fold === undefined ? [] : [[name, this.#folds.get(name)]]));
+    const folds = this.#plugins.flatMap(({ name, fold }) =>
+      fold === undefined ? [] : [[name, this.#folds.get(name)]],
+    );
     const data: SnapshotData = { state: this.state, folds: Object.fromEntries(folds) };
     const snapshot = { seq: head, version: STATE_VERSION, data: data as Json }; // folds are JSON by contract
     this.background(this.journal.append([], { snapshot }).stored);
@@ -266,25 +293,38 @@ export class Hold {
       throw new Error(`fact ${fact.seq} after ${this.state.head}: the log was read out of order`);
     this.state = reduce(this.state, fact);
     this.#conversation?.apply(fact);
-    for (const plugin of this.plugins) this.#fold(plugin, fact);
+    for (const plugin of this.#plugins) this.#fold(plugin, fact);
     if (fact.type === "run.finished") this.clearHalt();
   }
 }
 
 /** The `tool` hooks of the ancestors stand around a sub-agent's calls too: what a parent forbids, its children do not do. */
 function pluginsOf(definitions: Definitions, agent: Agent<unknown>, parent: Parent | undefined): readonly Plugin[] {
-  const inherited = (parent?.agents ?? []).flatMap((name) =>
-    definitions.agent(name).plugins.flatMap((plugin): Plugin[] => {
-      const { name, fold, onFailure } = plugin;
-      if (plugin.tool === undefined) return [];
+  if (parent === undefined) return [...definitions.plugins, ...agent.plugins];
+  const own = [...definitions.plugins, ...agent.plugins];
+  const names = new Set(own.map(({ name }) => name));
+  const seen = new Set<Plugin>(own);
+  const inherited = parent.agents.flatMap((ancestor) =>
+    definitions.agent(ancestor).plugins.flatMap((plugin): Plugin[] => {
+      const { fold, onFailure, timeoutMs, scope } = plugin;
+      if (plugin.tool === undefined || seen.has(plugin)) return []; // its own is whole
+      seen.add(plugin);
+      const name = names.has(plugin.name) ? `${ancestor}/${plugin.name}` : plugin.name; // another one of the same name
+      names.add(name);
       const tool: NonNullable<Plugin["tool"]> = (...hooked) => plugin.tool?.(...hooked) ?? hooked[2](hooked[0]);
-      return [{ name, tool, ...(fold !== undefined && { fold }), ...(onFailure !== undefined && { onFailure }) }];
+      return [
+        {
+          name,
+          tool,
+          ...(fold !== undefined && { fold }),
+          ...(onFailure !== undefined && { onFailure }),
+          ...(timeoutMs !== undefined && { timeoutMs }),
+          ...(scope !== undefined && { scope }),
+        },
+      ];
     }),
   );
-  const all = [...definitions.plugins, ...inherited, ...agent.plugins];
-  if (inherited.length === 0) return all;
-  const own = new Map([...inherited, ...definitions.plugins, ...agent.plugins].map((plugin) => [plugin.name, plugin]));
-  return [...new Set(all.map(({ name }) => name))].flatMap((name) => own.get(name) ?? []); // its own of the same name is whole
+  return [...definitions.plugins, ...inherited, ...agent.plugins];
 }
 
 function toolsOf(definitions: Definitions, agent: Agent<unknown>): ReadonlyMap<string, Tool> {

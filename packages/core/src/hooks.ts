@@ -1,12 +1,24 @@
 /** Running the hooks of plugins: in list order, the first outermost, each with a time limit and a stated failure. */
 
 import { CapstanError, messageOf } from "./errors.ts";
+import type { PlanEntry } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { type Json, toJson } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { errorOutput, type Message, type ToolOutput, textOutput } from "./message.ts";
 import type { ModelRequest } from "./model.ts";
-import type { HookContext, HookedCall, InputOutcome, ModelNext, Plugin, PrepareChange, ToolNext } from "./plugin.ts";
+import type {
+  HookContext,
+  HookedCall,
+  InputOutcome,
+  ModelNext,
+  Plugin,
+  PrepareChange,
+  RejectedCall,
+  ToolNext,
+} from "./plugin.ts";
+import { workspaceMissing } from "./perform-tool.ts";
+import { namingChanges } from "./prefix-watch.ts";
 import { performStep, uniqueNames } from "./steps.ts";
 import { plain } from "./tool-output.ts";
 
@@ -15,6 +27,13 @@ const refusals = new WeakSet<ToolOutput>();
 
 export function isRefusal(output: ToolOutput): boolean {
   return refusals.has(output);
+}
+/** Outputs that a hook gave without asking for the call, with the name of its plugin. */
+const decided = new WeakMap<ToolOutput, string>();
+
+/** The plugin that decided on the call in place of its tool. */
+export function decidedBy(output: ToolOutput): string | undefined {
+  return decided.get(output);
 }
 export function refusal(reason: string): ToolOutput {
   const output = errorOutput(reason);
@@ -76,7 +95,8 @@ export async function runPrepareHooks(
 export function withModelHooks(hold: Hold, call: ModelNext): ModelNext {
   return hold.plugins.reduceRight<ModelNext>((next, plugin) => {
     if (plugin.model === undefined) return next;
-    return (request) => plugin.model?.(request, { own: hold.own(plugin) }, next) ?? next(request);
+    return (request) =>
+      plugin.model?.(request, { own: hold.own(plugin) }, namingChanges(plugin.name, request, next)) ?? next(request);
   }, call);
 }
 
@@ -101,20 +121,56 @@ export async function runToolHooks(hold: Hold, call: HookedCall, perform: ToolNe
       };
       const given = await hook.call(current, context, async (changed) => {
         signal.throwIfAborted(); // a call whose hook took too long was refused: it must not run after that
-        const input = changed.input === current.input ? current.input : toJson("it passed on", changed.input);
-        return (inner = await pause(run(position + 1, { ...changed, input })));
+        const own = hold.state.parent !== undefined && hold.agent.plugins.includes(hook.plugin);
+        const outer = own ? { outerVerdict: current.outerVerdict } : { outerVerdict: changed.verdict };
+        if (changed.input === current.input)
+          return (inner = await pause(
+            run(position + 1, hold.state.parent === undefined ? changed : { ...changed, ...outer }),
+          ));
+        const { verdict, ...rest } = changed;
+        const given = verdict === "allow" && current.verdict === "allow" ? undefined : verdict; // consent to other arguments
+        const other = {
+          ...rest,
+          input: toJson("it passed on", changed.input),
+          ...(given !== undefined && { verdict: given }),
+          outerVerdict: !own ? given : current.outerVerdict === "allow" ? undefined : current.outerVerdict,
+        };
+        return (inner = await pause(run(position + 1, other)));
       });
-      return given === inner || isRefusal(given) ? given : plain("it gave", given);
+      const output = given === inner || isRefusal(given) ? given : plain("it gave", given);
+      const by = inner === undefined ? hook.plugin.name : decided.get(inner);
+      if (by !== undefined) decided.set(output, by);
+      return output;
     });
     return attempt.catch((error: unknown) => {
       if (hold.halted.aborted && !hold.journal.signal.aborted && inner !== undefined) return inner; // what was done stays
       if (hold.halted.aborted || hold.journal.signal.aborted || !CapstanError.is(error, "hook-failed")) throw error;
       hold.notice("warning", "hook-failed", messageOf(error));
       if (inner !== undefined) return inner;
-      return hook.plugin.onFailure === "ignore" ? run(position + 1, current) : refusal(`Refused: ${messageOf(error)}`);
+      if (hook.plugin.onFailure === "ignore") return run(position + 1, current);
+      const refused = refusal(`Refused: ${messageOf(error)}`);
+      decided.set(refused, hook.plugin.name);
+      return refused;
     });
   };
   return run(0, call);
+}
+
+/** What the model reads of a call that cannot be made: the standard text as the plugins change it, the innermost first. */
+export async function runRejectHooks(hold: Hold, call: RejectedCall, standard: ToolOutput): Promise<ToolOutput> {
+  let output = standard;
+  for (const plugin of hold.plugins.toReversed()) {
+    if (plugin.reject === undefined) continue;
+    const own = hold.own(plugin);
+    const given = await timeLimited(hold, plugin, "reject", async () => plugin.reject?.(call, output, { own })).catch(
+      (error: unknown) => {
+        if (hold.halted.aborted || !CapstanError.is(error, "hook-failed")) throw error;
+        hold.notice("warning", "hook-failed", messageOf(error));
+      },
+    );
+    if (given !== undefined) output = plain("it gave", given);
+  }
+  return output;
 }
 
 /** What `stop` hooks want said before the run may end. Their failures are notices. */
@@ -164,6 +220,7 @@ function hookContext(hold: Hold, plugin: Plugin, scope: string, signal: AbortSig
   const runId = hold.state.run?.id ?? "";
   const prefix = scope.startsWith("call/") ? `${scope}/${plugin.name}` : `${runId}/${scope}/${plugin.name}`; // a call id names its run
   let records = 0;
+  let plans = 0;
   return {
     own: hold.own(plugin),
     state: hold.state,
@@ -183,6 +240,22 @@ function hookContext(hold: Hold, plugin: Plugin, scope: string, signal: AbortSig
         { type: "step.finished", key: `${name}/finished`, runId, name, value: null },
       ]);
     },
+    showPlan: async (entries) => {
+      plans += 1;
+      const key = `${prefix}/plan/${plans}`;
+      const plan = toJson("it planned", entries as Json) as unknown as readonly PlanEntry[]; // a copy of it
+      await hold.append([{ type: "plan.updated", key, runId, entries: plan }]);
+    },
+    workspace: async () => {
+      const { workspace } = hold.state;
+      if (workspace === undefined) throw workspaceMissing(hold);
+      return hold.definitions.workspace(workspace);
+    },
+    keepText: async (text) => {
+      const clean = hold.definitions.redactor.text(text).toWellFormed();
+      return { hash: await hold.journal.putBlob(new TextEncoder().encode(clean)), text: clean };
+    },
+    keptText: async (hash) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(await hold.journal.blob(hash)),
     notice: (title, detail) => hold.notice("info", plugin.name, title, detail),
   };
 }
@@ -204,7 +277,7 @@ async function timeLimited<T>(
   expired.catch(() => undefined); // nobody waits for it when the hook was in time
   const stop = AbortSignal.any([hold.halted, hold.journal.signal]);
   const arm = (): (() => void) => {
-    const ms = stop.aborted ? LIMITS.interruptGraceMs : LIMITS.hookTimeoutMs;
+    const ms = stop.aborted ? LIMITS.interruptGraceMs : (plugin.timeoutMs ?? LIMITS.hookTimeoutMs);
     return clock.after(ms, () => {
       const error = new CapstanError("hook-failed", `Hook ${hook} of plugin ${plugin.name} took longer than ${ms} ms`);
       timeout.abort(error);

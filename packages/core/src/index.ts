@@ -30,6 +30,7 @@ export type {
   Problem,
   Rerun,
   StopReason,
+  Tags,
   ToolKind,
   ToolStatus,
   TurnReason,
@@ -60,7 +61,7 @@ export type {
 } from "./message.ts";
 export type { Model, ModelCapabilities, ModelEvent, ModelRequest, ModelSettings, Price, ToolSpec } from "./model.ts";
 export type { Accepted, MailBody, MailboxEntry, Op, OpOf } from "./op.ts";
-export { callFacts, policyOf } from "./policy.ts";
+export { callFacts, policyOf, verdictIn } from "./policy.ts";
 export { evaluate, parseRule, rulesFor } from "./permission.ts";
 export type { CallFacts, PermissionMode, Policy, Rule, Verdict } from "./permission.ts";
 export { claudeRules, type ClaudePlaces, type ClaudeRules } from "./permission-claude.ts";
@@ -72,10 +73,12 @@ export type {
   InputContext,
   InputNext,
   InputOutcome,
+  KeptText,
   ModelNext,
   Plugin,
   PluginDefinition,
   PrepareChange,
+  RejectedCall,
   ToolHookContext,
   ToolNext,
 } from "./plugin.ts";
@@ -95,8 +98,9 @@ export { drive } from "./run.ts";
 export { failure } from "./run-handle.ts";
 export { openRuntime } from "./runtime.ts";
 export type { OpenSession, Runtime } from "./runtime.ts";
+export { forgotten, pruneSessions, type Retention } from "./retention.ts";
 export type { RuntimeHost, RuntimeOptions } from "./runtime-options.ts";
-export type { Run, RunResult, SendOptions, SendOptionsOf, Session, SessionView } from "./session.ts";
+export type { HookRecord, Run, RunResult, SendOptions, SendOptionsOf, Session, SessionView } from "./session.ts";
 export { initialState, reduce, STATE_VERSION, statusOf } from "./state.ts";
 export type { CallState, QueuedInput, RunState, SessionState, TaskState, TurnState } from "./session-state.ts";
 export { storeEngine, type StoreEngineOptions } from "./store-engine.ts";

@@ -21,7 +21,7 @@ export interface Journal {
   snapshot(): Promise<Snapshot | undefined>;
   /**
    * Numbers the facts at once and stores them in this order. A key that the unfinished run has, also of an earlier hold, gives the fact that has it.
-   * Throws when the hold is lost; a write that fails later ends the hold.
+   * The objects are the journal's from then on. Throws when the hold is lost; a write that fails later ends the hold.
    */
   append(facts: readonly NewFact[], options?: AppendOptions): Appended;
   /** Names the place where an effect runs: a plain call locally, a run block with one attempt on an engine. */

@@ -99,7 +99,7 @@ describe("the model of a session", () => {
 });
 
 describe("a runtime opened twice on one engine", () => {
-  it("LOOP-17 DUR-12 takes the newer agent of a name, from the next run on", async () => {
+  it("DUR-12 takes the newer agent of a name, from the next run on", async () => {
     const world = new AskingWorld();
     const engine = storeEngine(world.store, { clock: world.clock, ids: world.ids });
     const host = { clock: world.clock, ids: world.ids };
@@ -120,7 +120,7 @@ describe("a runtime opened twice on one engine", () => {
     await soon(closed);
   });
 
-  it("LOOP-17 EDGE-14 takes up a session that waited for its agent", async () => {
+  it("EDGE-14 takes up a session that waited for its agent", async () => {
     const world = new AskingWorld();
     const before = await world.start();
     const session = await before.session({ agent: "guide", key: "k" });

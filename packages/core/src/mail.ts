@@ -3,12 +3,13 @@
 import { resolution, withdrawn } from "./closing-facts.ts";
 import type { NewFact } from "./event.ts";
 import { deadlineTimers, timeLeft } from "./deadline.ts";
+import { LIMITS } from "./limits.ts";
 import type { HaltReason } from "./decide.ts";
 import type { Hold } from "./hold.ts";
 import type { MailboxEntry, OpOf } from "./op.ts";
 import { type Actor, type Answer, fits, mayAnswer, type RequestBody } from "./request.ts";
 import type { RunState, SessionState } from "./session-state.ts";
-import { childFacts, noticeTimer, notifyParent } from "./tasks.ts";
+import { childFacts, noticeTimer, notifyParent, STOP_KEY } from "./tasks.ts";
 
 type Reply = {
   readonly facts: readonly NewFact[];
@@ -48,7 +49,14 @@ async function move(hold: Hold, entry: MailboxEntry): Promise<void> {
   const running = hold.state.run?.id;
   const reply = replyTo(hold.state, entry, hold.definitions.clock.now());
   if (reply.halt !== undefined) hold.requestHalt(reply.halt, { position: entry.position });
-  else await hold.append(reply.facts, { consumes: [entry.position], timers: reply.timers ?? [] });
+  else {
+    const back = hold.state.parent === undefined ? [] : reply.facts.filter(({ type }) => type === "input.withdrawn");
+    const told = back.flatMap(({ runId }) => (runId === undefined ? [] : [runId]));
+    const again = hold.definitions.clock.now() + LIMITS.tellParentAgainMs;
+    const timers = [...(reply.timers ?? []), ...told.map((runId) => ({ name: noticeTimer(runId), at: again }))];
+    await hold.append(reply.facts, { sync: told.length > 0, consumes: [entry.position], timers });
+    for (const runId of told) await notifyParent(hold, runId);
+  }
   if (reply.interrupts === true && hold.state.run?.id === running) hold.requestHalt("interrupted");
 }
 
@@ -82,13 +90,19 @@ function replyToOp(state: SessionState, entry: OpEntry, now: number): Reply {
     case "withdraw": {
       const waits = state.queue.some((input) => input.inputId === op.inputId && input.inputId !== state.run?.inputId);
       if (!waits) return { facts: [] };
-      return { facts: [withdrawn(op.inputId, actor)] };
+      return {
+        facts: [withdrawn(op.inputId, actor, state.queue.find(({ inputId }) => inputId === op.inputId)?.runId)],
+      };
     }
     case "respond":
       return resolve(state, op, actor, now);
     case "interrupt": {
       const meant = state.run !== undefined && (op.runId === undefined || op.runId === state.run.id);
-      return meant ? { facts: [], halt: "interrupted" } : { facts: withdrawal(state, op.runId, actor) };
+      if (meant) return { facts: [], halt: "interrupted" };
+      // the parent ends a sub-agent for good: also what has not begun
+      if (state.parent !== undefined && entry.key === STOP_KEY)
+        return { facts: state.queue.map(({ inputId, runId }) => withdrawn(inputId, actor, runId)) };
+      return { facts: withdrawal(state, op.runId, actor) };
     }
     case "update": {
       const { type: _type, sessionId: _sessionId, ...change } = op;

@@ -1,7 +1,7 @@
 /** What a door may ask of a session, and what it is told when that is durable. */
 
 import type { IfBusy, Metadata, Overrides, Parent, WorkspaceRef } from "./event.ts";
-import type { Message, Part } from "./message.ts";
+import type { Message, Part, Usage } from "./message.ts";
 import type { Actor, Answer } from "./request.ts";
 
 export type Op =
@@ -35,6 +35,8 @@ export type Op =
       readonly metadata?: Metadata;
       readonly mode?: string;
       readonly model?: string;
+      /** Of the model call that made this change. */
+      readonly usage?: Usage;
     }
   | {
       readonly type: "fork";

@@ -8,6 +8,7 @@ import { LIMITS } from "./limits.ts";
 import { textOf } from "./message.ts";
 import type { Model, ModelSettings } from "./model.ts";
 import { check, type Checked, jsonSchema, type Schema } from "./schema.ts";
+import type { RunState } from "./session-state.ts";
 import { type Tool, tool } from "./tool.ts";
 
 /** The tool by which a model that takes no schema gives its answer. */
@@ -42,9 +43,7 @@ function remembered(key: object, make: () => OutputSpec): OutputSpec {
 
 function specOf(schema: Schema, json: Json): OutputSpec {
   const isObject = typeof json === "object" && json !== null && (json as { readonly type?: Json }).type === "object";
-  const whole: Json = isObject
-    ? json
-    : { type: "object", properties: { answer: json }, required: ["answer"], additionalProperties: false };
+  const whole: Json = isObject ? json : wrapped(json);
   const unwrap = (value: Json): Json | undefined =>
     isObject ? value : (value as { readonly answer?: Json } | null)?.answer;
   return {
@@ -65,6 +64,29 @@ function specOf(schema: Schema, json: Json): OutputSpec {
   };
 }
 
+/** The same schema one member deeper: what it defines stays where its references look for it. */
+function wrapped(json: Json): Json {
+  const { $defs, definitions, ...answer } = moved(json) as { readonly [key: string]: Json };
+  return {
+    type: "object",
+    properties: { answer },
+    required: ["answer"],
+    additionalProperties: false,
+    ...($defs !== undefined && { $defs }),
+    ...(definitions !== undefined && { definitions }),
+  };
+}
+
+function moved(json: Json): Json {
+  if (typeof json !== "object" || json === null) return json;
+  if (Array.isArray(json)) return json.map((item: Json) => moved(item));
+  const members = Object.entries(json).map(([name, value]): [string, Json] => {
+    const inside = name === "$ref" && typeof value === "string" && /^#(?!\/(?:\$defs|definitions)\/)/.test(value);
+    return [name, inside ? `#/properties/answer${value.slice(1)}` : moved(value)];
+  });
+  return Object.fromEntries(members);
+}
+
 /** The answer as a value: the text must be JSON, alone or in one fenced block. */
 export async function outputFrom(spec: OutputSpec, text: string): Promise<Checked<unknown>> {
   const fenced = /^\s*```(?:json)?\s*\n([^]*?)\n```\s*$/.exec(text);
@@ -82,13 +104,18 @@ export function outputOfRun(hold: Hold): OutputSpec | undefined {
 }
 
 /** What a request says of the output: the schema to a model that takes one; after a wrong answer the others must call the tool. */
-export async function outputSettings(hold: Hold, model: Model): Promise<ModelSettings> {
+export async function outputSettings(
+  hold: Hold,
+  model: Model,
+  tools: readonly { readonly name: string }[],
+): Promise<ModelSettings> {
   const spec = outputOfRun(hold);
   if (spec === undefined) return {};
   if (model.capabilities.structured === true) return { outputSchema: spec.json };
   const { messages } = await hold.conversation();
-  const repairing = messages.at(-1)?.id.startsWith(repairId(hold)) === true && (await finalTool(hold)) !== undefined;
-  return repairing ? { toolChoice: { tool: FINAL_TOOL } } : {};
+  const repairing = messages.at(-1)?.id.startsWith(repairId(hold)) === true;
+  // a model that was swapped in since the run began is not offered the last tool
+  return repairing && tools.some(({ name }) => name === FINAL_TOOL) ? { toolChoice: { tool: FINAL_TOOL } } : {};
 }
 
 /** The last tool, where the run needs it: its model cannot be given the schema. */
@@ -110,11 +137,23 @@ export async function settleOutput(hold: Hold): Promise<boolean> {
   );
   const call = run.calls.find(({ part }) => accepted?.type === "tool-result" && part.callId === accepted.callId);
   if (call === undefined) return false;
-  const id = `${run.id}/output`;
+  const id = outputId(run);
   const text = JSON.stringify(call.part.input);
   const message = { id, role: "assistant", parts: [{ type: "text", text }] } as const;
   await hold.append([{ type: "message.added", key: id, runId: run.id, message }]);
   return true;
+}
+
+/** Whether the run's answer is a call of the last tool, not a hook's word: `stop` hooks have their say as with any answer. */
+export async function isSettledByTool(hold: Hold): Promise<boolean> {
+  const { run } = hold.state;
+  const { messages } = await hold.conversation();
+  return run !== undefined && messages.at(-1)?.id === outputId(run);
+}
+
+/** Another one each turn: a `stop` hook may want another answer. */
+function outputId({ id, turns }: Pick<RunState, "id" | "turns">): string {
+  return `${id}/output/${turns}`;
 }
 
 function repairId(hold: Hold): string {
@@ -127,21 +166,25 @@ export type OutputEnd =
   | { readonly type: "failed"; readonly problem: string };
 
 /** What the end of the model's work comes to: its answer as a value, one more try, or an answer that does not fit. */
-export async function outputEnd(hold: Hold): Promise<OutputEnd> {
+export async function outputEnd(
+  hold: Hold,
+  /** Tools of the run's requests. */
+  offered: readonly { readonly name: string }[],
+): Promise<OutputEnd> {
   const { run } = hold.state;
   const spec = outputOfRun(hold);
   if (run === undefined || spec === undefined) return { type: "done" };
   const { messages } = await hold.conversation();
-  const last = messages.findLast((message) => message.role === "assistant");
-  const text = last === undefined ? "" : textOf(last.parts);
+  const last = messages.at(-1);
+  const text = last?.role === "assistant" ? textOf(last.parts) : ""; // nothing said: an older answer is none to this
   const checked = await outputFrom(spec, text);
   if (checked.ok) return { type: "done", output: JSON.parse(JSON.stringify(checked.value ?? null)) as Json }; // a schema may make what is no JSON
   if (run.settled) return { type: "done" }; // a hook has answered in the model's place
   const tries = messages.filter((message) => message.id.startsWith(repairId(hold))).length;
   if (tries >= LIMITS.outputRepairs) return { type: "failed", problem: checked.problem };
-  const id = `${repairId(hold)}${tries + 1}`;
+  const id = `${repairId(hold)}${run.turns}`;
   const how =
-    (await finalTool(hold)) !== undefined
+    (await finalTool(hold)) !== undefined && offered.some(({ name }) => name === FINAL_TOOL)
       ? `Give it by calling the tool ${FINAL_TOOL}.`
       : `Answer again with nothing but JSON that fits this JSON Schema: ${JSON.stringify(spec.json)}`;
   const said = `<system>Your answer does not fit the required output: ${checked.problem}. ${how}</system>`;

@@ -4,7 +4,7 @@ import { type CallEnd, failed } from "./call-end.ts";
 import { CapstanError, messageOf } from "./errors.ts";
 import type { Hold } from "./hold.ts";
 import { LIMITS } from "./limits.ts";
-import { errorOutput, type ToolCallPart } from "./message.ts";
+import { errorOutput, type ToolCallPart, type ToolOutput } from "./message.ts";
 import type { Redactor } from "./redact.ts";
 import { endedOrIgnored, IGNORED, type Stop } from "./stop.ts";
 import type { Probe, Tool, ToolContext, ToolProgress, ToolResult } from "./tool.ts";
@@ -19,16 +19,17 @@ export async function performTool(hold: Hold, tool: Tool, part: ToolCallPart, gr
   if (body.type !== "execute") throw new Error(`${tool.name} has no body to perform`);
   const stop = hold.stop({ halts: tool.interruptible });
   const progress = progressOf(hold, part.callId);
-  const context = await toolContext(hold, part, granted, stop, progress.show);
+  const workspace = await openWorkspace(hold);
+  const context = toolContext(hold, part, granted, stop, workspace, progress.show);
   let limit: Deadline | undefined;
   try {
     const execution = body.execute(granted.checked, context);
     // a result that is here already can neither be too late nor be stopped
-    if (!isPromise(execution)) return await ended(tool, execution);
+    if (!isPromise(execution)) return endOf(await toOutput(tool, execution));
     limit = deadline(hold, tool, stop);
     const result = await endedOrIgnored(hold.definitions.clock, execution, stop);
     if (result === IGNORED) return stopped(hold, limit.expired(), tool, false);
-    return await ended(tool, result);
+    return endOf(await toOutput(tool, result));
   } catch (error) {
     if (stop.aborted) return stopped(hold, limit?.expired() === true, tool, true);
     if (CapstanError.is(error)) throw error;
@@ -44,8 +45,7 @@ function isPromise(result: Promise<ToolResult> | ToolResult): result is Promise<
   return typeof result === "object" && result !== null && "then" in result && typeof result.then === "function";
 }
 
-async function ended(tool: Tool, result: ToolResult): Promise<CallEnd> {
-  const output = await toOutput(tool, result);
+function endOf(output: ToolOutput): CallEnd {
   return { status: output.isError === true ? "error" : "ok", output };
 }
 
@@ -85,7 +85,7 @@ export async function probeTool(
   const stop = hold.stop({ halts: true });
   const limit = deadline(hold, tool, stop);
   try {
-    const context = await toolContext(hold, part, { ...intent, attempt: 1, checked }, stop);
+    const context = toolContext(hold, part, { ...intent, attempt: 1, checked }, stop, await openWorkspace(hold));
     const probing = Promise.resolve().then(() => tool.probe?.(checked, context) ?? "unknown");
     const probed = await endedOrIgnored(hold.definitions.clock, probing, stop);
     return probed === IGNORED ? "unknown" : probed;
@@ -98,16 +98,21 @@ export async function probeTool(
   }
 }
 
-export async function toolContext(
+/** The workspace of the session, when it has one. */
+export function openWorkspace({ state, definitions }: Hold): Promise<Workspace> | undefined {
+  return state.workspace && definitions.workspace(state.workspace);
+}
+
+export function toolContext(
   hold: Hold,
   part: ToolCallPart,
   granted: Granted,
   stop: { readonly signal: AbortSignal },
+  workspace: Workspace | undefined,
   show: Progress["show"] = progressOf(hold, part.callId).show,
-): Promise<ToolContext> {
-  const { state, definitions } = hold;
+): ToolContext {
+  const { state } = hold;
   const { callId } = part;
-  const workspace = state.workspace === undefined ? undefined : await definitions.workspace(state.workspace);
   return {
     callId,
     runId: state.run?.id ?? "",
@@ -119,15 +124,17 @@ export async function toolContext(
     },
     get workspace(): Workspace {
       if (workspace !== undefined) return workspace;
-      throw new CapstanError(
-        "workspace-missing",
-        `Session ${state.sessionId} has no workspace; open it with { workspace: "/a/folder" }`,
-      );
+      throw workspaceMissing(hold);
     },
     session: { id: state.sessionId, metadata: state.metadata, ...(state.key !== undefined && { key: state.key }) },
     actor: state.run?.actor ?? { id: "unknown", door: "unknown" },
     progress: show,
   };
+}
+
+export function workspaceMissing({ state }: Hold): CapstanError {
+  const message = `Session ${state.sessionId} has no workspace; open it with { workspace: "/a/folder" }`;
+  return new CapstanError("workspace-missing", message);
 }
 
 type Progress = { readonly show: (update: ToolProgress) => void; readonly end: () => void };

@@ -134,19 +134,20 @@ function coverOf(
 
 function byDefault(call: CallFacts, policy: Policy): Verdict {
   const word = call.standing ?? call.word;
-  const remember = rulesFor(call).length > 0;
+  const askFor = (by: Verdict["by"], reason: string): Verdict =>
+    verdictOf("ask", by, reason, rulesFor(call).length > 0);
   if (word === "allow") return verdictOf("allow", "tool", `${shown(call.tool)} allows this itself`);
   if (word === "deny") return verdictOf("deny", "tool", `${shown(call.tool)} is denied unless a rule allows it`);
-  if (word === "ask") return verdictOf("ask", "tool", `${shown(call.tool)} asks unless a rule allows it`, remember);
-  if (call.mcp === true) return verdictOf("ask", "default", "No rule allows this tool of an MCP server", remember);
+  if (word === "ask") return askFor("tool", `${shown(call.tool)} asks unless a rule allows it`);
+  if (call.mcp === true) return askFor("default", "No rule allows this tool of an MCP server");
   if (!call.builtIn) return verdictOf("allow", "default", `${shown(call.tool)} is given in code`);
   const rules = allowRules(policy);
   const acting = call.needs.find(
     (need) => need.type !== "other" && coverOf(call, need, rules, policy.mode) === undefined,
   );
-  if (acting !== undefined) return verdictOf("ask", "default", `No rule allows to ${described(acting)}`, remember);
+  if (acting !== undefined) return askFor("default", `No rule allows to ${described(acting)}`);
   const reads = call.needs.some((need) => need.type === "read");
-  if (ACTING_KINDS.has(call.kind)) return verdictOf("ask", "default", `No rule allows ${shown(call.tool)}`, remember);
+  if (ACTING_KINDS.has(call.kind)) return askFor("default", `No rule allows ${shown(call.tool)}`);
   return verdictOf(
     "allow",
     "default",

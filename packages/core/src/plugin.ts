@@ -1,12 +1,17 @@
 /** Plugins: named bundles of behaviour that hook into the loop at six places. */
 
+import type { Definitions } from "./definitions.ts";
 import { CapstanError } from "./errors.ts";
-import type { Envelope, Fact } from "./event.ts";
+import type { Envelope, Fact, PlanEntry } from "./event.ts";
 import type { Json } from "./json.ts";
 import type { Message, Part, ToolOutput } from "./message.ts";
 import type { ModelEvent, ModelRequest, ModelSettings, ToolSpec } from "./model.ts";
 import type { SessionState } from "./session-state.ts";
 import type { PermissionWord, StepPerform, Tool } from "./tool.ts";
+import type { Workspace } from "./workspace.ts";
+
+/** A text as it was kept, secrets taken out, and what names it. */
+export type KeptText = { readonly hash: string; readonly text: string };
 
 /** What every hook but `on` and `model` gets. */
 export type HookContext<Own = unknown> = {
@@ -21,6 +26,14 @@ export type HookContext<Own = unknown> = {
   step<T extends Json | void>(name: string, perform: StepPerform<T>): Promise<T>;
   /** Writes a `data` fact named `plugin/<name>`, seen by `fold`. */
   record(data: Json): Promise<void>;
+  /** Writes a `plan.updated` fact: what people are shown of the work's steps. */
+  showPlan(entries: readonly PlanEntry[]): Promise<void>;
+  /** The session's workspace, to look at: what changes it is a `step`. Throws `workspace-missing` when the session has none. */
+  workspace(): Promise<Workspace>;
+  /** Keeps a long text beside the log. It lasts as long as the session once a recorded fact names it as `{ "blob": hash }`. */
+  keepText(text: string): Promise<KeptText>;
+  /** Throws `blob-missing`. */
+  keptText(hash: string): Promise<string>;
   /** Tells people something, live only. */
   notice(title: string, detail?: string): void;
 };
@@ -52,6 +65,8 @@ export type HookedCall = {
   readonly input: Json;
   readonly tool: Tool;
   readonly verdict?: PermissionWord;
+  /** Set by the loop: the verdict without the word of a sub-agent's own plugins, who cannot consent for its ancestors. */
+  readonly outerVerdict?: PermissionWord | undefined;
 };
 export type ToolHookContext<Own> = HookContext<Own> & {
   /** A result instead of the call. */
@@ -60,6 +75,17 @@ export type ToolHookContext<Own> = HookContext<Own> & {
   deny(reason: string): ToolOutput;
 };
 export type ToolNext = (call: HookedCall) => Promise<ToolOutput>;
+/** A call that cannot be made. `tool` is the one it meant, when there is one. */
+export type RejectedCall = {
+  readonly callId: string;
+  readonly name: string;
+  /** As the model wrote it; a string when that was not JSON. */
+  readonly input: Json;
+  readonly cause: "unknown-tool" | "wrong-arguments";
+  readonly tool?: Tool;
+  /** Tools that may be called. */
+  readonly known: readonly string[];
+};
 export type ModelNext = (request: ModelRequest) => AsyncIterable<readonly ModelEvent[]>;
 
 export type PluginDefinition<Own> = {
@@ -73,15 +99,25 @@ export type PluginDefinition<Own> = {
   model?(request: ModelRequest, context: { readonly own: Own }, next: ModelNext): AsyncIterable<readonly ModelEvent[]>;
   /** Around a call. */
   tool?(call: HookedCall, context: ToolHookContext<Own>, next: ToolNext): Promise<ToolOutput> | ToolOutput;
+  /** A call that cannot be made, which `tool` hooks do not see: returns what the model reads instead of the standard error. */
+  reject?(
+    call: RejectedCall,
+    output: ToolOutput,
+    context: { readonly own: Own },
+  ): Promise<ToolOutput | void> | ToolOutput | void;
   /** Before a run ends: returns one more message for the model, or nothing. */
   stop?(state: SessionState, context: HookContext<Own>): Promise<string | void> | string | void;
-  /** Every event, from an own bounded queue; never awaited. */
-  on?(event: Envelope): void;
+  /** Every event once, in order, from an own bounded queue. Never awaited by the loop; only the next event waits for it. */
+  on?(event: Envelope): Promise<void> | void;
   readonly tools?: readonly Tool[];
-  /** Called once when a runtime opens; what it returns is disposed when the runtime closes. */
-  open?(): Promise<AsyncDisposable | void> | AsyncDisposable | void;
+  /** Called once when a runtime opens, with what that runtime knows; what it returns is disposed when the runtime closes. */
+  open?(runtime: Definitions): Promise<AsyncDisposable | void> | AsyncDisposable | void;
   /** What happens when a hook of this plugin throws or times out; default as in the table of docs/plugins.md. */
   readonly onFailure?: "fail" | "ignore";
+  /** "run": takes part only in the runs whose `send` names it in `plugins`, and in those of their sub-agents. Default: in all. */
+  readonly scope?: "run";
+  /** Time one of its hooks has, not counting what it awaits through `next`. Default `LIMITS.hookTimeoutMs`. */
+  readonly timeoutMs?: number;
 };
 /** A plugin whose own state is hidden: what an agent holds. */
 export type Plugin = PluginDefinition<unknown>;
@@ -89,5 +125,9 @@ export type Plugin = PluginDefinition<unknown>;
 /** Defines a plugin; `Own` is the type of its fold. Throws `plugin-invalid`. */
 export function plugin<Own = undefined>(definition: PluginDefinition<Own>): Plugin {
   if (definition.name.trim() === "") throw new CapstanError("plugin-invalid", "A plugin needs a name");
+  if (definition.scope === "run" && (definition.tools !== undefined || definition.on !== undefined)) {
+    const problem = `Plugin ${definition.name} is for single runs: "tools" and "on" are of the whole session`;
+    throw new CapstanError("plugin-invalid", problem);
+  }
   return Object.freeze({ ...definition }) as unknown as Plugin; // Own is only ever handed back to this plugin's own functions
 }

@@ -14,29 +14,65 @@ export function effectiveMode(state: Pick<SessionState, "mode" | "run">): Permis
   return modeOf(state.run?.overrides?.mode ?? state.mode);
 }
 
+/** Whether a person may be asked: not where the session or one of its ancestors never asks. */
+export function canAsk(state: Pick<SessionState, "mode" | "run" | "parent">): boolean {
+  const modes = [effectiveMode(state), ...(state.parent?.policies ?? []).map(({ mode }) => mode)];
+  return !modes.includes("never-ask");
+}
+
+/** Who may answer what is asked about a call: of each list, the agent's and its ancestors', whoever stands on all. */
+export function approversOf({ state, agent, definitions }: Hold): readonly string[] | undefined {
+  const own = agent.permission.approvers ?? definitions.permission.approvers;
+  const lists = [...(state.parent?.policies ?? []).map(({ approvers }) => approvers), own].filter(
+    (list) => list !== undefined,
+  );
+  const [outermost] = lists;
+  const common = outermost?.filter((id) => lists.every((list) => list.includes(id)));
+  return common?.length === 0 ? outermost : common; // nobody stands on all: the one who was given most to say
+}
+
 function modeOf(mode: string): PermissionMode {
   return MODES.includes(mode) ? (mode as PermissionMode) : "ask"; // checked on this line
 }
 
 /** The verdict on a call as the rules are now. `input` was checked against the tool's schema. */
-export function judge(hold: Hold, tool: Tool, input: unknown, hook?: PermissionWord): Verdict {
+export function judge(hold: Hold, tool: Tool, input: unknown, hooks: HookWords = {}): Verdict {
   const { state, agent, definitions } = hold;
-  const call = callFacts(tool, input, state.workspace?.root, hook);
-  const own = evaluate(call, policyOf(state, agent.permission, definitions.permission));
-  return (state.parent?.policies ?? []).reduce((verdict, policy) => narrowed(verdict, call, policy), own);
+  const call = callFacts(tool, input, state.workspace?.root, hooks.all);
+  return verdictIn(state, call, policyOf(state, agent.permission, definitions.permission), hooks);
 }
 
-/** An ancestor's word on the call of a sub-agent: it can forbid, and ask where nobody has said "always" to the sub-agent. */
-function narrowed(verdict: Verdict, call: CallFacts, policy: PolicyText): Verdict {
+/** What hooks say of a call: all of them, and those that are not a sub-agent's own, which alone count for its ancestors. */
+export type HookWords = { readonly [Of in "all" | "outer"]?: PermissionWord | undefined };
+
+/** The verdict in a session: of these rules, and of those of its ancestors when it is a sub-agent's. Pure. */
+export function verdictIn(
+  state: Pick<SessionState, "parent">,
+  call: CallFacts,
+  policy: Policy,
+  { outer }: HookWords = {},
+): Verdict {
+  const own = evaluate(call, policy);
+  const { policies } = state.parent ?? {};
+  if (policies === undefined) return own;
+  const { hook: _own, ...rest } = call;
+  const shown: CallFacts = outer === undefined ? rest : { ...rest, hook: outer };
+  const always = policy.tiers.filter(({ tier: name }) => name === "session");
+  return policies.reduce((verdict, parent) => narrowed(verdict, shown, parent, always), own);
+}
+
+/**
+ * An ancestor's word on the call of a sub-agent: it can forbid, and ask. What a person said "always" to holds as if it had
+ * been said to the ancestor: an ask rule of the ancestor still asks.
+ */
+function narrowed(verdict: Verdict, call: CallFacts, policy: PolicyText, always: Policy["tiers"]): Verdict {
   if (verdict.verdict === "deny") return verdict;
   const { mode, tiers } = policy;
-  const parent = evaluate(call, {
-    mode: modeOf(mode),
-    tiers: tiers.map((texts) => tier(texts.tier as Tier["tier"], texts, texts)), // `policyText` wrote it
-  });
+  const theirs = tiers.map((texts) => tier(texts.tier as Tier["tier"], texts, texts)); // `policyText` wrote it
+  const parent = evaluate(call, { mode: modeOf(mode), tiers: [...always, ...theirs] });
   if (parent.verdict === "deny") return parent;
-  const consented = verdict.verdict === "ask" || verdict.tier === "session";
-  return parent.verdict === "ask" && !consented ? parent : verdict;
+  // the one that "always" cannot settle is shown: it would be offered in vain
+  return parent.verdict === "ask" && (verdict.verdict !== "ask" || !parent.remember) ? parent : verdict;
 }
 
 /** What holds here now, as text, for the sessions of sub-agents. */
@@ -46,8 +82,10 @@ export function policyText({ state, agent, definitions }: Hold): PolicyText {
     { tier: "agent", allow: [], ask: [], deny: [], ...agent.permission },
     { tier: "global", allow: [], ask: [], deny: [], ...definitions.permission },
   ];
+  const approvers = agent.permission.approvers ?? definitions.permission.approvers;
   return {
     mode: effectiveMode(state),
+    ...(approvers !== undefined && { approvers }),
     tiers: lists.map(({ tier: name, allow, ask, deny }) => ({ tier: name, allow, ask, deny })),
   };
 }

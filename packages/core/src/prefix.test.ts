@@ -18,6 +18,8 @@ const echo = tool({
   execute: ({ say }) => say,
 });
 
+const other = tool({ name: "other", description: "Another.", input: z.object({}) });
+
 class PrefixWorld extends World {
   readonly model: ScriptedModel = scriptedModel([{ calls: [{ name: "echo", input: { say: "a" } }] }]);
 
@@ -82,13 +84,19 @@ describe("the cache prefix", () => {
 
   const changes: readonly [string, Partial<AgentDefinition>, string][] = [
     ["instructions", { instructions: "Long." }, "the instructions changed"],
-    ["the list of tools", { tools: [] }, "the list of tools changed"],
+    ["the list of tools", { tools: [] }, "tools were removed (echo)"],
+    [
+      "two tools",
+      { tools: [other, tool({ name: "third", description: "New.", input: z.object({}) })] },
+      "tools were added (other, third) and tools were removed (echo)",
+    ],
+    ["an added tool", { tools: [echo, other] }, "tools were added (other)"],
     [
       "a tool",
       { tools: [tool({ name: "echo", description: "Another.", input: z.object({}) })] },
-      "a tool's definition changed",
+      "tools were redefined (echo)",
     ],
-    ["both", { instructions: "Long.", tools: [] }, "the instructions changed and the list of tools changed"],
+    ["both", { instructions: "Long.", tools: [] }, "the instructions changed and tools were removed (echo)"],
   ];
   for (const [what, definition, cause] of changes) {
     it(`EDGE-07 DUR-12 a change of ${what} sets it again at the next run, with its cause and a notice`, async () => {

@@ -43,7 +43,8 @@ export async function changedPrefix(hold: Hold, change: PrefixChange): Promise<P
   const base = await renderAgent(hold);
   const prefix = remember([base.system, ...change.system].join("\n\n"), [...base.tools, ...change.tools]);
   if (hold.state.prefix?.hash !== prefix.hash) {
-    hold.notice("info", "prefix-changed", `The cached prompt prefix is rebuilt: ${cause}`);
+    const detail = await causeOf(hold, prefix);
+    hold.notice("info", "prefix-changed", `The cached prompt prefix is rebuilt: ${cause}`, detail);
     const key = `${hold.state.run?.id}/prefix/${hold.state.run?.turns}/${prefix.hash}`;
     await hold.append([prefixFact(hold, prefix, key, cause, base.hash)]);
   }
@@ -113,11 +114,25 @@ async function causeOf(hold: Hold, draft: Prefix): Promise<string> {
   const before = await storedPrefix(hold);
   const parts = [];
   if (before.system !== draft.system) parts.push("the instructions changed");
-  const names = (tools: readonly ToolSpec[]): string => tools.map((tool) => tool.name).join(", ");
-  if (names(before.tools) !== names(draft.tools)) parts.push("the list of tools changed");
-  else if (canonicalJson(before.tools as unknown as Json) !== canonicalJson(draft.tools as unknown as Json))
-    parts.push("a tool's definition changed");
+  parts.push(...toolChanges(before.tools, draft.tools));
   return parts.length === 0 ? "its encoding changed" : parts.join(" and ");
+}
+
+/** Which tools were added and removed, and of which the definition changed. */
+function toolChanges(before: readonly ToolSpec[], now: readonly ToolSpec[]): readonly string[] {
+  const missing = (from: readonly ToolSpec[], to: readonly ToolSpec[]): readonly string[] =>
+    from.filter(({ name }) => !to.some((other) => other.name === name)).map(({ name }) => name);
+  const [added, removed] = [missing(now, before), missing(before, now)];
+  const json = (tool: ToolSpec): string => canonicalJson(tool as unknown as Json); // a spec is plain data
+  const redefined = now.filter((tool) => before.some((old) => old.name === tool.name && json(old) !== json(tool)));
+  const moved = before.filter(({ name }) => !removed.includes(name)).map(({ name }) => name);
+  const stay = now.filter(({ name }) => !added.includes(name)).map(({ name }) => name);
+  return [
+    ...(added.length > 0 ? [`tools were added (${added.join(", ")})`] : []),
+    ...(removed.length > 0 ? [`tools were removed (${removed.join(", ")})`] : []),
+    ...(redefined.length > 0 ? [`tools were redefined (${redefined.map(({ name }) => name).join(", ")})`] : []),
+    ...(moved.join() === stay.join() ? [] : ["the order of the tools changed"]),
+  ];
 }
 
 function parse(bytes: Uint8Array): Prefix {

@@ -9,6 +9,7 @@ import type { WorkspaceRef } from "./event.ts";
 import type { Ids } from "./ids.ts";
 import type { Journal } from "./journal.ts";
 import type { Model } from "./model.ts";
+import { observe } from "./observe.ts";
 import { checkRules } from "./permission.ts";
 import type { Plugin } from "./plugin.ts";
 import { policyOf } from "./policy.ts";
@@ -157,7 +158,7 @@ export class Registry implements Definitions {
     for (const plugin of this.#allPlugins()) {
       if (this.#opened.has(plugin)) continue;
       this.#opened.add(plugin);
-      const opened = await plugin.open?.();
+      const opened = await plugin.open?.(this);
       if (opened !== undefined) this.#disposables.push(opened);
     }
   }
@@ -174,48 +175,14 @@ export class Registry implements Definitions {
   }
 
   async #drive(journal: Journal): Promise<"finished" | "parked"> {
-    const observed = this.#observe(journal);
+    const concerns = (plugin: Plugin, agent: string): boolean =>
+      this.plugins.includes(plugin) || this.#agents.get(agent)?.plugins.includes(plugin) === true;
+    const observed = observe({ engine: this.engine, clock: this.clock, journal }, this.#allPlugins(), concerns);
     try {
       return await drive(journal, this);
     } finally {
-      observed.abort();
+      observed.end();
     }
-  }
-
-  /** Hands every event to the plugins that watch. Their queue is the reader's: bounded, and never awaited by the loop. */
-  #observe(journal: Journal): AbortController {
-    const ended = new AbortController();
-    const observers = this.#allPlugins().filter((plugin) => plugin.on !== undefined);
-    if (observers.length === 0) return ended;
-    const failed = new Set<Plugin>();
-    const watch = async (): Promise<void> => {
-      for await (const envelope of this.engine.events(journal.sessionId, {
-        after: "end",
-        signal: ended.signal,
-        background: true,
-      })) {
-        const own = this.#agents.get(envelope.agent)?.plugins ?? [];
-        for (const plugin of observers) {
-          if (!own.includes(plugin) && !this.plugins.includes(plugin)) continue; // another agent's
-          try {
-            plugin.on?.(envelope);
-          } catch {
-            if (failed.has(plugin)) continue; // said once a hold: the notice is an event too
-            failed.add(plugin);
-            journal.live([
-              {
-                type: "notice",
-                severity: "warning",
-                code: "hook-failed",
-                title: `Hook on of plugin ${plugin.name} failed`,
-              },
-            ]);
-          }
-        }
-      }
-    };
-    watch().catch(() => undefined); // the session was removed or the engine closed
-    return ended;
   }
 
   #allPlugins(): readonly Plugin[] {

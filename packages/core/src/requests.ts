@@ -6,7 +6,7 @@ import type { NewFact } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { type Json, sha256 } from "./json.ts";
 import { LIMITS } from "./limits.ts";
-import { effectiveMode } from "./policy.ts";
+import { canAsk } from "./policy.ts";
 import type { RequestBody } from "./request.ts";
 import type { ResolvedRequest } from "./session-state.ts";
 
@@ -20,13 +20,15 @@ export async function openRequests(
   hold: Hold,
   requests: readonly { readonly name: string; readonly body: RequestBody }[],
 ): Promise<void> {
-  const { state, definitions } = hold;
+  const { state, definitions, agent } = hold;
   const runId = state.run?.id;
-  const expiresAt = definitions.clock.now() + LIMITS.requestTtlMs;
+  const now = definitions.clock.now();
+  const waitMs = agent.permission.waitMs ?? definitions.permission.waitMs ?? LIMITS.requestTtlMs;
   const facts: NewFact[] = [];
   const timers: { readonly name: string; readonly at: number }[] = [];
   for (const { name, body } of requests) {
     const requestId = requestIdOf(state.sessionId, name);
+    const expiresAt = now + (body.type === "permission" ? waitMs : LIMITS.requestTtlMs);
     if (state.requests[requestId] !== undefined || state.run?.answers[requestId] !== undefined) continue;
     facts.push({
       type: "request.opened",
@@ -60,7 +62,7 @@ type Doubt = {
 
 /** Asks what became of a call that a crash left open; `unknown` when nobody can be asked or nobody answered. */
 export async function askDoubt(hold: Hold, doubt: Doubt): Promise<"run-again" | "it-happened" | "skip" | "unknown"> {
-  if (effectiveMode(hold.state) === "never-ask") return "unknown";
+  if (!canAsk(hold.state)) return "unknown";
   const { callId, tool, input, startedAt, name } = doubt;
   const resolved = await ask(hold, callId, name, { type: "doubt", callId, tool, input, startedAt });
   if (resolved.answer.type !== "doubt" || resolved.by.id === "expiry") return "unknown";

@@ -3,16 +3,16 @@
 import { type CallEnd, failed, unknown } from "./call-end.ts";
 import { CapstanError, messageOf } from "./errors.ts";
 import type { FactOf, NewFact, ToolStatus } from "./event.ts";
-import { keepBytes } from "./blobs.ts";
+import { keepOutput } from "./blobs.ts";
 import { hasOpenStep } from "./finish-run.ts";
 import { runFlow } from "./flow.ts";
 import type { Hold } from "./hold.ts";
-import { hasToolHooks, isRefusal, refusal, runToolHooks } from "./hooks.ts";
+import { decidedBy, hasToolHooks, isRefusal, refusal, runToolHooks } from "./hooks.ts";
 import { copyJson, hashJson, type Json } from "./json.ts";
 import { errorOutput, type ToolCallPart, type ToolOutput, textOutput } from "./message.ts";
 import { rulesFor, type Verdict } from "./permission.ts";
 import type { HookedCall } from "./plugin.ts";
-import { callFacts, judge } from "./policy.ts";
+import { approversOf, callFacts, judge } from "./policy.ts";
 import type { PermissionRequest, RememberScope } from "./request.ts";
 import { ask, askDoubt, requestIdOf } from "./requests.ts";
 import { check } from "./schema.ts";
@@ -23,9 +23,16 @@ import { performTool, probeTool } from "./perform-tool.ts";
 import { endedOrIgnored, IGNORED } from "./stop.ts";
 import { toOutput } from "./tool-output.ts";
 
+/** A call of a tool with code of its own that the rules allow just now, its input as its schema gave it. */
+export type Judged = { readonly tool: Tool; readonly checked: unknown };
+
 /** Throws when the run was halted before the call came to an end, and a `CapstanError` that is to end the run. */
-export async function runCall(hold: Hold, tool: Tool, call: CallState): Promise<CallEnd> {
+export async function runCall(hold: Hold, tool: Tool, call: CallState, judged?: Judged): Promise<CallEnd> {
   const { callId, name, input } = call.part;
+  if (judged?.tool === tool) {
+    const { status, output } = await performGranted(hold, tool, call, { input, checked: judged.checked });
+    return { status, output: await keepOutput(hold.journal, output) };
+  }
   let status: ToolStatus | undefined;
   const perform = async (hooked: HookedCall): Promise<ToolOutput> => {
     const end = await permitted(hold, tool, call, hooked);
@@ -34,10 +41,11 @@ export async function runCall(hold: Hold, tool: Tool, call: CallState): Promise<
   };
   const hooked: HookedCall = { callId, name, input, tool };
   const output = hasToolHooks(hold.plugins) ? await runToolHooks(hold, hooked, perform) : await perform(hooked);
-  if (isRefusal(output)) return { status: "denied", output };
-  const kept = { ...output, content: await keepBytes(hold.journal, output.content) };
+  const by = status === undefined ? decidedBy(output) : undefined;
+  if (isRefusal(output)) return { status: "denied", output, ...(by !== undefined && { by }) };
+  const kept = await keepOutput(hold.journal, output);
   if (status === undefined || status === "ok" || status === "error")
-    return { status: output.isError === true ? "error" : "ok", output: kept };
+    return { status: output.isError === true ? "error" : "ok", output: kept, ...(by !== undefined && { by }) };
   return { status, output: kept };
 }
 
@@ -53,10 +61,10 @@ export function permissionRequest(
   const cwd = hold.state.workspace?.root;
   const inputHash = hashJson(input);
   const rules = rulesFor(callFacts(tool, checked, hold.state.workspace?.root));
-  const { definitions, agent } = hold;
+  const { definitions } = hold;
   const scopes: readonly RememberScope[] =
     definitions.remember === undefined ? ["session"] : ["session", "agent", "global"];
-  const approvers = agent.permission.approvers ?? definitions.permission.approvers;
+  const approvers = approversOf(hold);
   const body: PermissionRequest = {
     type: "permission",
     callId: part.callId,
@@ -102,7 +110,8 @@ async function grantFor(
   hooked: HookedCall,
   checked: unknown,
 ): Promise<Grant | CallEnd> {
-  const verdict = judge(hold, tool, checked, hooked.verdict);
+  const words = { all: hooked.verdict, outer: hooked.outerVerdict };
+  const verdict = judge(hold, tool, checked, words);
   if (verdict.verdict === "deny") return { status: "denied", output: refusal(`Refused: ${verdict.reason}`) };
   if (verdict.verdict === "allow") return { input: hooked.input, checked };
   const { name, body } = permissionRequest(hold, tool, part, hooked.input, checked, verdict);
@@ -113,12 +122,16 @@ async function grantFor(
     const who = by.id === "expiry" ? "nobody answered in time" : "the user said no";
     return { status: "denied", output: refusal(`Refused: ${who}${why}`) };
   }
-  if (answer.remember !== undefined) await remember(hold, tool, checked, { requestId, scope: answer.remember });
-  if (answer.input === undefined) return { input: hooked.input, checked, requestId };
+  const always = answer.remember === undefined ? undefined : { requestId, scope: answer.remember };
+  if (answer.input === undefined) {
+    if (always !== undefined) await remember(hold, tool, checked, always);
+    return { input: hooked.input, checked, requestId };
+  }
   const edited = await check(tool.schema, copyJson(answer.input));
   if (!edited.ok) return failed(`The arguments edited by the user do not fit ${tool.name}: ${edited.problem}`);
-  if (judge(hold, tool, edited.value, hooked.verdict).verdict === "deny")
+  if (judge(hold, tool, edited.value, words).verdict === "deny")
     return { status: "denied", output: refusal("Refused: a rule denies the edited call") };
+  if (always !== undefined) await remember(hold, tool, edited.value, always); // what was agreed to is the edited call
   return { input: answer.input, checked: edited.value, requestId };
 }
 
@@ -195,13 +208,12 @@ async function intend(
   hold.halted.throwIfAborted(); // nothing begins once the run is to end
   const { callId, name } = part;
   const { journal, state } = hold;
-  const needs = tool.needs(grant.checked);
-  const locations = needs.flatMap((need) => ("path" in need ? [{ path: need.path }] : []));
+  const locations = tool.needs(grant.checked).flatMap((need) => ("path" in need ? [{ path: need.path }] : []));
   const workspace = state.workspace === undefined ? undefined : await hold.definitions.workspace(state.workspace);
   const fact: NewFact = {
     type: "tool.started",
     key: `call/${callId}/started/${attempt}${tool.body.type === "flow" ? `/${journal.attemptId}` : ""}`,
-    ...(state.run !== undefined && { runId: state.run.id }),
+    runId: state.run?.id ?? "",
     callId,
     name,
     title: titleOf(tool, grant.checked),

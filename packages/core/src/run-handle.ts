@@ -2,14 +2,15 @@
 
 import type { Engine } from "./engine.ts";
 import { CapstanError, ERROR_CODES, type ErrorCode } from "./errors.ts";
-import { type Envelope, isLive, type Problem, type StopReason } from "./event.ts";
+import { type Envelope, type Event, isLive, type Problem, type StopReason, type Tags } from "./event.ts";
 import { conversation } from "./conversation.ts";
 import { type Message, NO_USAGE, textOf } from "./message.ts";
 import type { Accepted } from "./op.ts";
 import type { OpenRequest } from "./request.ts";
 import { outputFrom, outputOf } from "./output.ts";
 import { type Checked, type Schema, toJsonSchema } from "./schema.ts";
-import type { Run, RunResult, Session } from "./session.ts";
+import type { HookRecord, Run, RunResult, Session } from "./session.ts";
+import type { SessionSummary } from "./store.ts";
 
 type RunSource<Output> = {
   readonly engine: Engine;
@@ -38,7 +39,9 @@ class RunHandle<Output> implements Run<Output> {
     this.#after = accepted.after ?? 0;
   }
 
-  async *events(options: { readonly signal?: AbortSignal; readonly children?: boolean } = {}): AsyncIterable<Envelope> {
+  async *events(
+    options: { readonly signal?: AbortSignal; readonly children?: boolean; readonly live?: boolean } = {},
+  ): AsyncIterable<Envelope> {
     const { children = false, ...rest } = options;
     const ours = new Set<string>();
     for await (const envelope of this.session.events({ after: String(this.#after), children, ...rest })) {
@@ -74,6 +77,8 @@ class RunHandle<Output> implements Run<Output> {
   async result(): Promise<RunResult<Output>> {
     const said = conversation();
     const asked = new Set<string>();
+    const hooks: HookRecord[] = [];
+    let tags: Tags | undefined;
     const resultOf = (known: Partial<RunResult<Output>>): RunResult<Output> => {
       const { messages } = said;
       return {
@@ -84,6 +89,8 @@ class RunHandle<Output> implements Run<Output> {
         usage: NO_USAGE,
         treeUsage: NO_USAGE,
         turns: 0,
+        hooks,
+        ...(tags !== undefined && { tags }),
         ...known,
       };
     };
@@ -95,13 +102,16 @@ class RunHandle<Output> implements Run<Output> {
         const requests = await this.#waitsFor(asked);
         if (requests.length > 0) return resultOf({ status: "waiting", requests });
       }
-      if (parent !== undefined) continue;
       // only the end of a hold says "error": nothing is lost, but waiting for it here could take for ever
       if (event.type === "notice" && event.severity === "error") {
         const error: Problem = { code: event.code, message: event.title, retryable: true };
         return resultOf({ status: "waiting", error });
       }
+      if (parent !== undefined) continue;
       if (!isLive(event)) said.apply(event);
+      if (event.type === "input.accepted" && event.inputId === this.inputId) tags = event.overrides?.tags;
+      const hooked = hookRecord(event);
+      if (hooked !== undefined) hooks.push(hooked);
       if (event.type === "run.finished") {
         const { reason, usage, treeUsage = usage, turns, error } = event;
         const output = reason === "end-turn" ? await this.#parse(lastText(said.messages)) : undefined;
@@ -145,11 +155,23 @@ class RunHandle<Output> implements Run<Output> {
     const other = sessionId === this.session.id && summary?.runId !== this.id;
     if (summary === undefined || summary.status === "running" || other) return undefined;
     if (summary.status === "idle") return [];
-    const below = await Promise.all(
-      (await engine.list({ parent: sessionId })).map((child) => this.#openBelow(child.sessionId)),
-    );
+    const children = await engine.list({ parent: sessionId });
+    const ours = sessionId === this.session.id ? await this.#ofThisRun(children) : children;
+    const below = await Promise.all(ours.map((child) => this.#openBelow(child.sessionId)));
     if (below.includes(undefined)) return undefined;
     return [...summary.openRequests, ...below.flatMap((requests) => requests ?? [])];
+  }
+
+  /** Without those that an earlier run left in the background. */
+  async #ofThisRun(children: readonly SessionSummary[]): Promise<readonly SessionSummary[]> {
+    const runs = await Promise.all(children.map(({ sessionId }) => this.#startedBy(sessionId)));
+    return children.filter((_child, index) => runs[index] === this.id);
+  }
+
+  async #startedBy(childSessionId: string): Promise<string | undefined> {
+    for await (const fact of this.#source.engine.read(childSessionId, { types: ["session.created"] }))
+      if (fact.type === "session.created") return fact.parent?.runId;
+    return undefined;
   }
 
   async #parse(text: string): Promise<Checked<Output>> {
@@ -160,6 +182,16 @@ class RunHandle<Output> implements Run<Output> {
       ? { ok: true, value: text as Output }
       : (outputFrom(spec, text) as Promise<Checked<Output>>); // `schema` made it
   }
+}
+
+/** What a plugin did, by the fact that says so. */
+function hookRecord(event: Event): HookRecord | undefined {
+  if (event.type === "tool.finished" && event.by !== undefined) {
+    const { by, callId, status } = event;
+    return { type: "decided", plugin: by, callId, status };
+  }
+  if (event.type !== "data" || !event.name.startsWith("plugin/")) return undefined;
+  return { type: "recorded", plugin: event.name.slice("plugin/".length), data: event.data };
 }
 
 function lastText(messages: readonly Message[]): string {

@@ -6,13 +6,14 @@ import { resolution } from "./closing-facts.ts";
 import { CapstanError, messageOf, toProblem } from "./errors.ts";
 import type { NewFact, ToolStatus } from "./event.ts";
 import type { Hold } from "./hold.ts";
-import { hasToolHooks } from "./hooks.ts";
+import { hasToolHooks, runRejectHooks } from "./hooks.ts";
 import { copyJson } from "./json.ts";
-import { errorOutput, type ToolOutput } from "./message.ts";
+import { keepOutput } from "./blobs.ts";
+import { errorOutput, type ToolCallPart, type ToolOutput } from "./message.ts";
 import { FINAL_TOOL, outputOfRun } from "./output.ts";
 import { judge } from "./policy.ts";
 import { openRequests } from "./requests.ts";
-import { permissionRequest, runCall } from "./run-call.ts";
+import { type Judged, permissionRequest, runCall } from "./run-call.ts";
 import { check } from "./schema.ts";
 import type { CallState } from "./session-state.ts";
 import type { Tool } from "./tool.ts";
@@ -22,13 +23,17 @@ import type { Tool } from "./tool.ts";
  * them. Nothing suspends while a step is in flight.
  */
 export async function runTools(hold: Hold): Promise<readonly string[]> {
-  await judgeAll(hold);
+  const { rules, mode } = hold.state;
+  let judged = await judgeAll(hold);
+  if (hold.state.rules !== rules || hold.state.mode !== mode) judged = NONE;
   for (;;) {
     if (hold.halted.aborted) return [];
     const left = (hold.state.run?.calls ?? []).filter((call) => call.status !== "finished");
     const draining = hold.journal.draining.aborted; // finish what is in flight, begin nothing new
     if (left.length === 0 || (draining && hold.running.size === 0)) return [];
-    if (!draining && left.length > hold.running.size) for (const call of startable(hold)) start(hold, call);
+    if (!draining && left.length > hold.running.size)
+      for (const call of startable(hold)) start(hold, call, judged.get(call.part.callId));
+    judged = NONE; // what starts later is judged when it starts
     const busy = [...hold.running.keys()].some((callId) => !hold.isBlocked(callId));
     const waits = [...hold.waiting.values()].flatMap((ids) => [...ids]);
     if (!busy) return [...new Set([...waits, ...Object.keys(hold.state.requests)])];
@@ -59,8 +64,14 @@ function findTool(hold: Hold, name: string): Tool | undefined {
   return hold.tools.get(name);
 }
 
-/** Rules are taken for all new calls at once: what they refuse is finished, what they ask about is opened, in one append. */
-async function judgeAll(hold: Hold): Promise<void> {
+const NONE: ReadonlyMap<string, Judged> = new Map();
+
+/**
+ * Rules are taken for all new calls at once: what they refuse is finished, what they ask about is opened, in one append.
+ * Answers with the calls that they allow, where no hook has a say: those that start at once are not judged twice.
+ */
+async function judgeAll(hold: Hold): Promise<ReadonlyMap<string, Judged>> {
+  const allowed = new Map<string, Judged>();
   const fresh = (hold.state.run?.calls ?? []).filter(
     (call) => call.status === "proposed" && !hold.running.has(call.part.callId),
   );
@@ -75,26 +86,41 @@ async function judgeAll(hold: Hold): Promise<void> {
     }
     const tool = findTool(hold, name);
     if (tool === undefined) {
-      refused.push(finishedFact(hold, callId, name, "error", errorOutput(unknownTool(hold, name))));
+      refused.push(await rejected(hold, part, unknownTool(hold, name)));
       continue;
     }
     const checked = await check(tool.schema, copyJson(part.input));
     if (!checked.ok) {
       const said = typeof part.input === "string" ? "its arguments are not valid JSON" : checked.problem;
-      refused.push(finishedFact(hold, callId, name, "error", errorOutput(`Wrong arguments for ${name}: ${said}`)));
+      refused.push(await rejected(hold, part, `Wrong arguments for ${name}: ${said}`, tool));
       continue;
     }
     const verdict = judge(hold, tool, checked.value);
     // what a hook could still allow is decided when the call may start and its hooks run
-    const open = hasToolHooks(hold.plugins) && judge(hold, tool, checked.value, "allow").verdict === "allow";
+    const open =
+      hasToolHooks(hold.plugins) &&
+      judge(hold, tool, checked.value, { all: "allow", outer: "allow" }).verdict === "allow";
     if (open) continue;
     if (verdict.verdict === "deny") {
       refused.push(finishedFact(hold, callId, name, "denied", errorOutput(`Refused: ${verdict.reason}`)));
     } else if (verdict.verdict === "ask")
       asks.push(permissionRequest(hold, tool, part, part.input, checked.value, verdict));
+    else if (tool.body.type === "execute" && !hasToolHooks(hold.plugins))
+      allowed.set(callId, { tool, checked: checked.value });
   }
   if (refused.length > 0) await hold.append(refused);
   if (asks.length > 0) await openRequests(hold, asks);
+  return allowed;
+}
+
+/** The end of a call that cannot be made, as the plugins tell the model of it. */
+async function rejected(hold: Hold, part: ToolCallPart, problem: string, tool?: Tool): Promise<NewFact> {
+  const { callId, name, input } = part;
+  const cause = tool === undefined ? ("unknown-tool" as const) : ("wrong-arguments" as const);
+  const call = { callId, name, input, cause, known: usableTools(hold), ...(tool !== undefined && { tool }) };
+  const output = await runRejectHooks(hold, call, errorOutput(problem));
+  const kept = await keepOutput(hold.journal, output);
+  return finishedFact(hold, callId, name, output.isError === true ? "error" : "ok", kept);
 }
 
 /** The last calls of the turn, when it has more than the run has left. */
@@ -125,9 +151,9 @@ function startable(hold: Hold): readonly CallState[] {
   return result;
 }
 
-function start(hold: Hold, call: CallState): void {
+function start(hold: Hold, call: CallState, judged: Judged | undefined): void {
   const { callId } = call.part;
-  const work = finishOne(hold, call).finally(() => {
+  const work = finishOne(hold, call, judged).finally(() => {
     hold.running.delete(callId);
     hold.wake();
   });
@@ -136,14 +162,14 @@ function start(hold: Hold, call: CallState): void {
 }
 
 /** Performs one call to its recorded end. A halt leaves it unfinished: the end of the run closes it. */
-async function finishOne(hold: Hold, call: CallState): Promise<void> {
+async function finishOne(hold: Hold, call: CallState, judged: Judged | undefined): Promise<void> {
   const { callId, name } = call.part;
   const { clock } = hold.definitions;
   const startedAt = clock.monotonic();
   const tool = findTool(hold, name);
   let end: CallEnd;
   try {
-    end = tool === undefined ? failed(unknownTool(hold, name)) : await runCall(hold, tool, call);
+    end = tool === undefined ? failed(unknownTool(hold, name)) : await runCall(hold, tool, call, judged);
   } catch (error) {
     if (hold.journal.signal.aborted || CapstanError.is(error, "lost-ownership")) throw error;
     if (hold.halted.aborted) return;
@@ -153,7 +179,8 @@ async function finishOne(hold: Hold, call: CallState): Promise<void> {
     return;
   }
   const durationMs = Math.round(clock.monotonic() - startedAt);
-  await hold.append([finishedFact(hold, callId, name, end.status, end.output, durationMs)]);
+  const finished = finishedFact(hold, callId, name, end.status, end.output, durationMs);
+  await hold.append([end.by === undefined ? finished : { ...finished, by: end.by }]);
 }
 
 function finishedFact(
@@ -163,7 +190,7 @@ function finishedFact(
   status: ToolStatus,
   output: ToolOutput,
   durationMs = 0,
-): NewFact {
+): NewFact & { readonly type: "tool.finished" } {
   const runId = hold.state.run?.id;
   return {
     type: "tool.finished",
@@ -178,6 +205,10 @@ function finishedFact(
 }
 
 function unknownTool(hold: Hold, name: string): string {
-  const names = hold.agent.tools.map((tool) => tool.name).filter((known) => findTool(hold, known) !== undefined);
-  return `There is no tool named ${JSON.stringify(name)}. Available: ${names.join(", ") || "none"}.`;
+  const names = usableTools(hold).join(", ") || "none";
+  return `There is no tool named ${JSON.stringify(name)}. Available: ${names}.`;
+}
+
+function usableTools(hold: Hold): readonly string[] {
+  return hold.agent.tools.map(({ name }) => name).filter((name) => findTool(hold, name) !== undefined);
 }

@@ -74,6 +74,7 @@ describe("a run", () => {
       output: "Said hi.",
       requests: [],
       turns: 2,
+      hooks: [],
       usage: { inputTokens: 14, outputTokens: 6, costMicroUsd: 22 },
       treeUsage: { inputTokens: 14, outputTokens: 6, costMicroUsd: 22 },
       messages: [
@@ -491,7 +492,7 @@ describe("inputs of a busy session", () => {
     return { ...all, session, first, open: () => gate.resolve() };
   }
 
-  it("LOOP-13 LOOP-15 LOOP-16 queues them and runs them one after the other in their order", async () => {
+  it("LOOP-13 LOOP-15 queues them and runs them one after the other in their order", async () => {
     const { runtime, session, first, open, model } = await busy([{ text: "Second." }, { text: "Third." }]);
     const second = await session.send("two");
     const third = await session.send("three");

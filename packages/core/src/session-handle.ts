@@ -4,10 +4,11 @@ import type { Agent } from "./agent.ts";
 import { conversation, CONVERSATION_FACTS } from "./conversation.ts";
 import type { Engine, FollowOptions } from "./engine.ts";
 import { CapstanError } from "./errors.ts";
-import type { Envelope, FactOf, Overrides } from "./event.ts";
+import { type Envelope, type FactOf, isLive, type Overrides } from "./event.ts";
 import type { Ids } from "./ids.ts";
 import type { Json } from "./json.ts";
 import { keepBytes } from "./blobs.ts";
+import { isRunning, waitForIdle } from "./idle.ts";
 import { LIMITS } from "./limits.ts";
 import { ANSWERS, fits, mayAnswer } from "./request.ts";
 import { type Message, type Part, text } from "./message.ts";
@@ -15,7 +16,7 @@ import type { Accepted, Op } from "./op.ts";
 import type { Actor, Answer } from "./request.ts";
 import type { Redactor } from "./redact.ts";
 import { runHandle } from "./run-handle.ts";
-import { type Schema, toJsonSchema } from "./schema.ts";
+import { jsonSchema, type Schema, toJsonSchema } from "./schema.ts";
 import { withChildren } from "./with-children.ts";
 import type { Run, SendOptions, Session, SessionView } from "./session.ts";
 import type { SessionState } from "./session-state.ts";
@@ -47,6 +48,8 @@ class SessionHandle<Output> implements Session<Output> {
   readonly key?: string;
   readonly agent: string;
   readonly #source: SessionSource;
+  /** The newest input sent through this handle. */
+  #sent: Accepted | undefined;
 
   constructor(source: SessionSource, of: { readonly id: string; readonly key?: string; readonly agent: string }) {
     this.#source = source;
@@ -64,7 +67,9 @@ class SessionHandle<Output> implements Session<Output> {
     const overrides = toOverrides(options, output);
     const op: Op = { type: "send", sessionId: this.id, parts, ifBusy, ...(overrides !== undefined && { overrides }) };
     const key = idempotencyKey === undefined ? undefined : `send/${idempotencyKey}`;
-    return this.#handle(await this.#submit(op, key), output);
+    const accepted = await this.#submit(op, key);
+    this.#sent = accepted;
+    return this.#handle(accepted, output);
   }
 
   async run(id?: string): Promise<Run<Output> | undefined> {
@@ -73,8 +78,12 @@ class SessionHandle<Output> implements Session<Output> {
       if (fact.type === "input.accepted" && (id === undefined || fact.runId === id)) found = fact;
     }
     if (found === undefined) return undefined;
-    const { inputId, runId, seq } = found;
-    return this.#handle({ sessionId: this.id, inputId, ...(runId !== undefined && { runId }), after: seq - 1 });
+    const { inputId, runId, seq, overrides } = found;
+    const own = overrides?.outputSchema; // a schema that came with the input counts before the agent's
+    return this.#handle(
+      { sessionId: this.id, inputId, ...(runId !== undefined && { runId }), after: seq - 1 },
+      own === undefined ? undefined : (jsonSchema(own) as Schema<Output>), // whoever sent it knows the type
+    );
   }
 
   async withdraw(inputId: string): Promise<void> {
@@ -138,9 +147,10 @@ class SessionHandle<Output> implements Session<Output> {
     }
   }
 
-  events({ children = false, ...options }: FollowOptions = {}): AsyncIterable<Envelope> {
+  events({ children = false, live = true, ...options }: FollowOptions = {}): AsyncIterable<Envelope> {
     const { engine } = this.#source;
-    return children ? withChildren(engine, this.id, options) : engine.events(this.id, options);
+    const events = children ? withChildren(engine, this.id, options) : engine.events(this.id, options);
+    return live ? events : factsOf(events);
   }
 
   async messages({ before, limit }: { readonly before?: string; readonly limit?: number } = {}): Promise<
@@ -166,6 +176,14 @@ class SessionHandle<Output> implements Session<Output> {
     }
     if (state === undefined) throw new CapstanError("session-not-found", `There is no session ${this.id}`);
     return { ...state, status: statusOf(state) };
+  }
+
+  isRunning(): Promise<boolean> {
+    return isRunning({ engine: this.#source.engine, sessionId: this.id, sent: this.#sent });
+  }
+
+  waitForIdle({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    return waitForIdle({ engine: this.#source.engine, sessionId: this.id, sent: this.#sent }, signal);
   }
 
   async fork({ at, keepKey }: { readonly at?: number; readonly keepKey?: boolean } = {}): Promise<Session<Output>> {
@@ -206,6 +224,10 @@ class SessionHandle<Output> implements Session<Output> {
   }
 }
 
+async function* factsOf(events: AsyncIterable<Envelope>): AsyncGenerator<Envelope> {
+  for await (const envelope of events) if (!isLive(envelope.event)) yield envelope;
+}
+
 /** Throws `input-invalid` and `input-too-large`. */
 export function toParts(input: string | readonly Part[]): readonly Part[] {
   const parts = typeof input === "string" ? [text(input)] : input;
@@ -223,7 +245,7 @@ export function toParts(input: string | readonly Part[]): readonly Part[] {
 }
 
 function toOverrides(
-  { model, instructions, settings, tools, limits, mode }: SendOptions,
+  { model, instructions, settings, tools, limits, mode, tags, plugins }: SendOptions,
   output: Schema | undefined,
 ): Overrides | undefined {
   const overrides: Overrides = {
@@ -233,6 +255,8 @@ function toOverrides(
     ...(tools !== undefined && { tools }),
     ...(limits !== undefined && { limits }),
     ...(mode !== undefined && { mode }),
+    ...(tags !== undefined && { tags }),
+    ...(plugins !== undefined && { plugins }),
     ...(output !== undefined && { outputSchema: toJsonSchema(output, "The output of this run") }),
   };
   return Object.keys(overrides).length === 0 ? undefined : overrides;

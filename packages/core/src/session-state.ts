@@ -44,6 +44,8 @@ export type TurnState = {
   readonly error?: Problem;
   /** Set aside for the unfinished call. */
   readonly reserved?: Limits;
+  readonly model?: string;
+  readonly prefixHash?: string;
 };
 
 /** A sub-agent that has not ended, or whose end this session has not heard of. */
@@ -84,7 +86,7 @@ export type RunState = {
   /** Of the sub-agents that have ended. */
   readonly childUsage: Usage;
   readonly childCalls: number;
-  /** Reserved for model calls that a crash left open: it may have been spent. */
+  /** Reserved for model calls, also of sub-agents, whose end and usage nobody saw: it may have been spent. */
   readonly lost: Limits;
   /** Sub-agents started so far. */
   readonly spawned: number;
@@ -121,6 +123,8 @@ export type SessionState = {
   readonly usage: Usage;
   /** Tokens of the newest model call, in and out: what the context holds. */
   readonly contextTokens: number;
+  /** The call that `contextTokens` is of: its answer, its model and its prefix. */
+  readonly counted?: { readonly messageId: string; readonly model: string; readonly prefixHash: string };
   /** `base` is the hash of what the agent alone says. */
   readonly prefix?: { readonly hash: string; readonly blob: string; readonly base: string };
   /** What the agent's `instructions` function returned. */

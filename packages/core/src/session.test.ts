@@ -368,6 +368,21 @@ describe("fork", () => {
     await runtime.close();
   });
 
+  it("LOOP-17 SESS-10 a fork at the first fact that keeps the key begins the conversation over, and loses nothing", async () => {
+    const { guide, runtime, model } = await open([{ text: "One." }, { text: "Two." }]);
+    const session = await runtime.session({ agent: guide, key: "chat", metadata: { plan: "gold" } });
+    await soon((await session.send("Remember 7")).text());
+    const fresh = await session.fork({ at: 1, keepKey: true });
+    expect(await soon((await fresh.send("Which number?")).text())).toBe("One.");
+    expect(model.requests.at(-1)?.messages.map(({ parts }) => parts)).toEqual([
+      [{ type: "text", text: "Which number?" }],
+    ]);
+    expect(await fresh.state()).toMatchObject({ metadata: { plan: "gold" } });
+    expect((await runtime.session({ agent: guide, key: "chat" })).id).toBe(fresh.id);
+    expect(await session.messages()).toHaveLength(2); // the old one is there still
+    await runtime.close();
+  });
+
   it("SESS-15 a fork may be changed, forked and named like any session", async () => {
     const { runtime, session } = await twoRuns();
     await soon(session.update({ title: "Original" }));

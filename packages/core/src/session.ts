@@ -1,7 +1,8 @@
 /** One conversation and its runs, as an author of agents holds them. All of it works from any process that opens the same store. */
 
 import type { FollowOptions } from "./engine.ts";
-import type { Envelope, IfBusy, Limits, Metadata, Problem, StopReason } from "./event.ts";
+import type { Envelope, IfBusy, Limits, Metadata, Problem, StopReason, Tags, ToolStatus } from "./event.ts";
+import type { Json } from "./json.ts";
 import type { Message, Part, Usage } from "./message.ts";
 import type { ModelSettings } from "./model.ts";
 import type { Answer, OpenRequest } from "./request.ts";
@@ -21,6 +22,10 @@ export type SendOptions = {
   readonly tools?: readonly string[];
   readonly limits?: Limits;
   readonly mode?: string;
+  /** Names of plugins with `scope: "run"` that take part in this run. An unknown one ends it before it begins. */
+  readonly plugins?: readonly string[];
+  /** What the sender wants to find again: in the facts, in hooks (`state.run.overrides.tags`) and in the result of the run. */
+  readonly tags?: Tags;
 };
 /** `output`: what this run must answer, in place of the agent's `output`. */
 export type SendOptionsOf<Output> = SendOptions & { readonly output: Schema<Output> };
@@ -46,16 +51,30 @@ export interface Session<Output = string> {
     readonly metadata?: Metadata;
     readonly mode?: string;
     readonly model?: string;
+    /** Of the model call that made this change: counted with the session's own. */
+    readonly usage?: Usage;
   }): Promise<void>;
   events(options?: FollowOptions): AsyncIterable<Envelope>;
   /** Oldest first; with `limit` the newest that many before message id `before`. */
   messages(options?: { readonly before?: string; readonly limit?: number }): Promise<readonly Message[]>;
   /** Status, queue, open requests, usage; no message bodies. */
   state(): Promise<SessionView>;
+  /** Whether a run is at work or an input waits for one. False while only an answer or a timer can move the session. */
+  isRunning(): Promise<boolean>;
+  /**
+   * Resolves when no run is left and nothing is queued. A run that waits for a person is not done. Throws the signal's
+   * reason; `session-not-found`.
+   */
+  waitForIdle(options?: { readonly signal?: AbortSignal }): Promise<void>;
   /** A new session with the facts up to `at` (default all). `keepKey`: the key now names the fork. */
   fork(options?: { readonly at?: number; readonly keepKey?: boolean }): Promise<Session<Output>>;
   remove(): Promise<void>;
 }
+
+/** What a plugin wrote down with `record`, or that it ended a call in place of its tool. */
+export type HookRecord =
+  | { readonly type: "recorded"; readonly plugin: string; readonly data: Json }
+  | { readonly type: "decided"; readonly plugin: string; readonly callId: string; readonly status: ToolStatus };
 
 export type RunResult<Output = string> = {
   readonly status: "finished" | "waiting";
@@ -72,6 +91,10 @@ export type RunResult<Output = string> = {
   readonly treeUsage: Usage;
   readonly turns: number;
   readonly error?: Problem;
+  /** Of the input that started the run. */
+  readonly tags?: Tags;
+  /** What plugins recorded and decided in this run, in order. */
+  readonly hooks: readonly HookRecord[];
 };
 
 export interface Run<Output = string> {
@@ -80,7 +103,12 @@ export interface Run<Output = string> {
   readonly inputId: string;
   readonly session: Session<Output>;
   /** From its first fact to `run.finished`, whenever called. Leaving the loop does not stop the run. */
-  events(options?: { readonly signal?: AbortSignal; readonly children?: boolean }): AsyncIterable<Envelope>;
+  events(options?: {
+    readonly signal?: AbortSignal;
+    readonly children?: boolean;
+    /** Default true; `false` gives facts only, without deltas, progress and notices. */
+    readonly live?: boolean;
+  }): AsyncIterable<Envelope>;
   /** Text as it comes; `reset` means that all text since the last turn is void. */
   deltas(): AsyncIterable<{ readonly text: string; readonly reset: boolean }>;
   /** Never throws for what happened in the run. `waiting` when only an answer can move it and this process has no `onRequest`. */

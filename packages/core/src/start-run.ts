@@ -37,6 +37,11 @@ export async function startRun(hold: Hold, input: QueuedInput): Promise<void> {
 export async function takeInput(hold: Hold, input: QueuedInput): Promise<void> {
   const runId = hold.state.run?.id ?? input.runId;
   const first = hold.state.run?.inputId === input.inputId;
+  const missing = hold.state.parent === undefined ? hold.missingPlugins : []; // a child has those that concern it
+  if (first && missing.length > 0) {
+    const message = `No plugin with scope "run" is named ${missing.join(", ")}; give it to the agent or to openRuntime`;
+    return finishRun(hold, "error", { code: "plugin-invalid", message, retryable: false });
+  }
   const message: Message = { id: input.inputId, role: "user", parts: input.parts };
   const outcome = await runInputHooks(hold, message).catch((error: unknown): InputOutcome => {
     if (hold.halted.aborted || !CapstanError.is(error, "hook-failed")) throw error;

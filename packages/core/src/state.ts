@@ -8,7 +8,7 @@ import type { CallState, QueuedInput, RunState, SessionState, TaskState } from "
 import type { SessionStatus } from "./store.ts";
 
 /** Raised whenever the shape or meaning of the state changes: snapshots of another version are dropped. */
-export const STATE_VERSION = 4;
+export const STATE_VERSION = 5;
 
 /** The step whose value is the text of an agent's `instructions` function: it runs once a session. */
 export const INSTRUCTIONS_STEP = "instructions";
@@ -123,9 +123,15 @@ function inRun(state: SessionState, next: (run: RunState) => RunState): Change {
   return state.run === undefined ? {} : { run: next(state.run) };
 }
 
-function startedTurn(state: SessionState, { turn, attempt, reserved, at }: FactOf<"turn.started">): Change {
-  const started = { number: turn, attempt, ...(reserved !== undefined && { reserved }) };
-  return inRun(state, (run) => ({ ...resumed(run, at), turn: started, unsyncedEffects: false }));
+function startedTurn(state: SessionState, fact: FactOf<"turn.started">): Change {
+  const { turn, attempt, reserved, model, prefixHash, lost, at } = fact;
+  const started = { number: turn, attempt, model, prefixHash, ...(reserved !== undefined && { reserved }) };
+  return inRun(state, (run) => ({
+    ...resumed(run, at),
+    turn: started,
+    unsyncedEffects: false,
+    lost: sumOfLost(run.lost, lost),
+  }));
 }
 
 function startedCall(state: SessionState, fact: FactOf<"tool.started">): Change {
@@ -153,6 +159,7 @@ function updated(state: SessionState, fact: FactOf<"session.updated">): Change {
     ...(fact.mode !== undefined && { mode: fact.mode }),
     ...(fact.model !== undefined && { model: fact.model }),
     ...(fact.addRules !== undefined && { rules: [...state.rules, ...fact.addRules] }),
+    ...(fact.usage !== undefined && { usage: addUsage(state.usage, fact.usage) }),
   };
 }
 
@@ -219,12 +226,19 @@ function finishedRun(state: SessionState, fact: FactOf<"run.finished">): Change 
 }
 
 function finishedTurn(state: SessionState, fact: FactOf<"turn.finished">): Change {
+  const tokens = tokensOf(fact.usage);
+  // an answer that had begun, or may have, was paid for although nobody said how much it was
+  const unknown = tokens === 0 && (fact.firstDeltaMs !== undefined || fact.reason === "interrupted");
+  const { model = "", prefixHash = "" } = state.run?.turn ?? {};
   const next = inRun(state, (run) => ({
     ...run,
     turns: fact.turn,
+    lost: unknown ? sumOfLost(run.lost, run.turn?.reserved) : run.lost,
     turn: {
       number: fact.turn,
       attempt: run.turn?.attempt ?? 1,
+      model,
+      prefixHash,
       reason: fact.reason,
       ...(fact.error !== undefined && { error: fact.error }),
     },
@@ -235,8 +249,10 @@ function finishedTurn(state: SessionState, fact: FactOf<"turn.finished">): Chang
     stepIntents: {},
     answers: {},
   }));
-  const contextTokens = fact.usage === NO_USAGE ? state.contextTokens : tokensOf(fact.usage);
-  return { ...next, usage: addUsage(state.usage, fact.usage), contextTokens };
+  const usage = addUsage(state.usage, fact.usage);
+  if (tokens === 0) return { ...next, usage };
+  const counted = { messageId: `${fact.runId}/turn/${fact.turn}/message`, model, prefixHash };
+  return { ...next, usage, contextTokens: tokens, counted };
 }
 
 /** What a crash left open may have been paid for: it counts in full. */
@@ -244,9 +260,14 @@ function withLostReservation(run: RunState): RunState {
   const reserved = run.turn?.reason === undefined ? run.turn?.reserved : undefined;
   if (run.turn === undefined || reserved === undefined) return run;
   const { reserved: _counted, ...turn } = run.turn;
-  const { tokens = 0, microUsd = 0 } = run.lost;
-  const lost = { tokens: tokens + (reserved.tokens ?? 0), microUsd: microUsd + (reserved.microUsd ?? 0) };
-  return { ...run, turn, lost };
+  return { ...run, turn, lost: sumOfLost(run.lost, reserved) };
+}
+
+/** Tokens and money only. */
+export function sumOfLost(lost: Limits, more: Limits | undefined): Limits {
+  if (more === undefined) return lost;
+  const sum = (kind: "tokens" | "microUsd"): number => (lost[kind] ?? 0) + (more[kind] ?? 0);
+  return { tokens: sum("tokens"), microUsd: sum("microUsd") };
 }
 
 function startedTask(state: SessionState, fact: FactOf<"task.started">): Change {
@@ -271,7 +292,7 @@ function startedTask(state: SessionState, fact: FactOf<"task.started">): Change 
 function finishedTask(state: SessionState, fact: FactOf<"task.finished">): Change {
   const { [fact.taskId]: task, ...tasks } = state.tasks;
   if (task === undefined) return {};
-  const { status, summary, output, usage = NO_USAGE, calls = 0 } = fact;
+  const { status, summary, output, usage = NO_USAGE, calls = 0, lost } = fact;
   const value: Json = { status, text: summary, ...(output !== undefined && { output }) };
   return {
     tasks,
@@ -280,7 +301,8 @@ function finishedTask(state: SessionState, fact: FactOf<"task.finished">): Chang
         ? {
             ...resumed(run, fact.at),
             childUsage: addUsage(run.childUsage, usage),
-            childCalls: run.childCalls + calls,
+            childCalls: run.childCalls + Math.min(calls, task.grant?.calls ?? calls), // what was refused it counts too
+            lost: sumOfLost(run.lost, lost),
             steps: { ...run.steps, [fact.taskId]: value },
           }
         : run,
@@ -301,7 +323,7 @@ function addedMessage(state: SessionState, fact: FactOf<"message.added">): Chang
     }));
   }
   const taken = inputId === undefined ? {} : { queue: state.queue.filter((input) => input.inputId !== inputId) };
-  return { ...taken, ...inRun(state, (run) => ({ ...run, unanswered: true })) };
+  return { ...taken, ...inRun(state, (run) => ({ ...run, unanswered: true, settled: false })) };
 }
 
 function finishedCall(state: SessionState, { callId, at }: FactOf<"tool.finished">): Change {

@@ -109,7 +109,7 @@ describe("taking over", () => {
     await world.close(first, second);
   });
 
-  it("LOOP-16 work own leaves foreign sessions alone, work none drives nothing", async () => {
+  it("work own leaves foreign sessions alone, work none drives nothing", async () => {
     const world = new EngineWorld();
     const idle = await world.start([{ text: "A" }], { work: "none" });
     await idle.send("guide", "Go");

@@ -9,7 +9,7 @@ import { forkFacts } from "./fork.ts";
 import type { Ids } from "./ids.ts";
 import { hashJson, type Json } from "./json.ts";
 import type { Accepted, Op, OpOf } from "./op.ts";
-import type { Actor } from "./request.ts";
+import { type Actor, mayAnswer } from "./request.ts";
 import type { LogSlice, NewMail, SessionFilter, SessionSummary, Snapshot, Store } from "./store.ts";
 import { loadBlob, readAll, saveBlob } from "./store-read.ts";
 import { firstSummary, summarize } from "./summary.ts";
@@ -59,10 +59,14 @@ class StoreEngine implements Engine {
         return this.#open(op, options.actor);
       case "fork":
         return this.#fork(op, options.actor);
-      case "remove":
-        return this.#remove(op.sessionId);
+      case "remove": {
+        const { parent } = await this.#known(op.sessionId);
+        const removed = await this.#remove(op.sessionId);
+        if (parent !== undefined) await this.#tellOfRemoved(parent, op.sessionId);
+        return removed;
+      }
       case "respond":
-        await this.#refuseClosedRequest(op);
+        await this.#refuseClosedRequest(op, options.actor);
         return this.#mail(op, options);
       case "send":
       case "withdraw":
@@ -127,6 +131,16 @@ class StoreEngine implements Engine {
   adopt(sessionId: string, { waiting = false }: { readonly waiting?: boolean } = {}): void {
     if (waiting) this.#worker.takeWaiting(sessionId);
     else this.#worker.adopt(sessionId);
+    this.#adoptBelow(sessionId).catch(() => undefined); // the store is out of order: whoever drives the parent adopts them
+  }
+
+  /** A parent that waits for its sub-agents is not driven before one of them has ended. */
+  async #adoptBelow(sessionId: string): Promise<void> {
+    for (const child of await this.#store.list({ parent: sessionId })) {
+      if (this.#closing !== undefined) return;
+      if (child.status !== "idle") this.#worker.adopt(child.sessionId);
+      await this.#adoptBelow(child.sessionId);
+    }
   }
 
   putBlob(bytes: Uint8Array): Promise<string> {
@@ -257,13 +271,29 @@ class StoreEngine implements Engine {
     await this.#store.remove(sessionId);
     this.#channels.get(sessionId)?.end();
     this.#channels.delete(sessionId);
+    // those that it started while the others were removed
+    for (const child of await this.#store.list({ parent: sessionId })) await this.#remove(child.sessionId);
     return { sessionId };
   }
 
-  async #refuseClosedRequest(op: OpOf<"respond">): Promise<void> {
+  /** A parent may wait for what is no more. */
+  async #tellOfRemoved(parent: string, sessionId: string): Promise<void> {
+    try {
+      await this.childFinished(parent, sessionId, "removed");
+    } catch (error) {
+      if (!CapstanError.is(error, "session-not-found")) throw error;
+    }
+  }
+
+  async #refuseClosedRequest(op: OpOf<"respond">, actor: Actor): Promise<void> {
     const { openRequests } = await this.#known(op.sessionId);
-    if (openRequests.some((request) => request.requestId === op.requestId && request.expiresAt > this.#clock.now()))
-      return;
+    const open = openRequests.find(
+      ({ requestId, expiresAt }) => requestId === op.requestId && expiresAt > this.#clock.now(),
+    );
+    // not in the mailbox either: under the key of the answer it would stand in the way of who may
+    if (open !== undefined && !mayAnswer(open.body, actor))
+      throw new CapstanError("permission-denied", `Request ${op.requestId} can be answered by its approvers only`);
+    if (open !== undefined) return;
     throw new CapstanError(
       "request-closed",
       `Request ${op.requestId} is not open: it was answered, expired, or never asked`,

@@ -28,7 +28,12 @@ export function firstSummary(fact: FactOf<"session.created">): SessionSummary {
 export function summarize(summary: SessionSummary, fact: Fact): SessionSummary {
   switch (fact.type) {
     case "session.updated":
-      return fact.title === undefined ? summary : { ...summary, title: fact.title };
+      if (fact.title === undefined && fact.usage === undefined) return summary;
+      return {
+        ...summary,
+        ...(fact.title !== undefined && { title: fact.title }),
+        ...(fact.usage !== undefined && { usage: addUsage(summary.usage, fact.usage) }),
+      };
     case "input.accepted":
       return accepted(summary, fact.ifBusy === "interrupt");
     case "input.withdrawn":

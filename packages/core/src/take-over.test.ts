@@ -133,7 +133,7 @@ describe("an input that comes in the middle of a change of hold", () => {
     }
   });
 
-  it("LOOP-17 is taken up although the process could not register at first", async () => {
+  it("is taken up although the process could not register at first", async () => {
     const world = new EngineWorld();
     let failures = 2;
     const register = async (owner: string): Promise<void> => {

@@ -2,12 +2,13 @@
 
 import { grantFor, type Share } from "./budget.ts";
 import { CapstanError } from "./errors.ts";
-import type { FactOf, NewFact, Parent, StopReason } from "./event.ts";
+import type { FactOf, Limits, NewFact, Overrides, Parent, StopReason } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { type Json, sha256 } from "./json.ts";
 import { LIMITS } from "./limits.ts";
-import { addUsage, NO_USAGE, text, textOf, type Usage } from "./message.ts";
+import { addUsage, NO_USAGE, text, textOf, tokensOf, type Usage } from "./message.ts";
 import { policyText } from "./policy.ts";
+import type { Actor } from "./request.ts";
 import type { TaskState } from "./session-state.ts";
 
 export type Task = {
@@ -27,7 +28,7 @@ export async function startTask(hold: Hold, task: Task, share: Share): Promise<v
   const { state } = hold;
   const { run } = state;
   if (run === undefined) throw new Error(`task ${task.taskId} outside a run`);
-  const { taskId, callId, background } = task;
+  const { taskId, callId } = task;
   const agent = hold.definitions.find(task.agent);
   if (agent === undefined) throw new Error(`There is no agent named ${JSON.stringify(task.agent)}`);
   const childSessionId = childIdOf(state.sessionId, taskId);
@@ -47,38 +48,60 @@ export async function startTask(hold: Hold, task: Task, share: Share): Promise<v
     },
     { idempotencyKey: "spawn", actor },
   );
+  if (hold.state.run?.id !== run.id) throw new Error(`The run ended before task ${taskId} began`); // nobody would stop it
+  if (open === undefined) refuseTooMany(hold); // those asked for in one breath pass the first look together
   const grant = open === undefined ? grantFor(hold, agent, share) : open.grant;
   if (open === undefined) {
-    const title = `${agent.name}: ${task.input.split("\n", 1)[0] ?? ""}`.slice(0, LIMITS.taskTitle).toWellFormed();
-    const started: NewFact = {
-      type: "task.started",
-      key: `${taskId}/task`,
-      runId: run.id,
-      taskId,
-      kind: "agent",
-      callId,
-      childSessionId,
-      title,
-      background,
-      ...(grant !== undefined && { grant }),
-    };
-    await hold.append([started], { sync: true });
+    await hold.append([startedFact(run.id, task, { childSessionId, grant, agent: agent.name })], { sync: true });
   }
   const overrides = {
     ...(grant !== undefined && { limits: grant }),
     ...(task.outputSchema !== undefined && { outputSchema: task.outputSchema }),
+    ...(run.overrides?.plugins !== undefined && { plugins: run.overrides.plugins }),
   };
-  const parts = [text(hold.definitions.redactor.text(task.input))];
+  if (hold.state.tasks[taskId] === undefined) return; // it was ended while its start went to the disk
+  try {
+    await give(hold, { childSessionId, actor, overrides }, task.input);
+  } catch (error) {
+    // the name is the key: a flow that words its task anew after a restart gets the task that it gave
+    if (open === undefined || !CapstanError.is(error, "idempotency-conflict")) throw error;
+  }
+}
+
+type Receiver = { readonly childSessionId: string; readonly actor: Actor; readonly overrides: Overrides };
+
+async function give(hold: Hold, { childSessionId, actor, overrides }: Receiver, input: string): Promise<void> {
+  const { engine, redactor } = hold.definitions;
   await engine.submit(
     {
       type: "send",
       sessionId: childSessionId,
-      parts,
+      parts: [text(redactor.text(input))],
       ifBusy: "queue",
       ...(Object.keys(overrides).length > 0 && { overrides }),
     },
     { idempotencyKey: "spawn", actor },
   );
+}
+
+type Started = { readonly childSessionId: string; readonly grant: Limits | undefined; readonly agent: string };
+
+function startedFact(runId: string, task: Task, { childSessionId, grant, agent }: Started): NewFact {
+  const { taskId, callId, background, input } = task;
+  const title = `${agent}: ${input.split("\n", 1)[0] ?? ""}`.slice(0, LIMITS.taskTitle).toWellFormed();
+  const of = grant === undefined ? {} : { grant };
+  return {
+    type: "task.started",
+    key: `${taskId}/task`,
+    runId,
+    taskId,
+    kind: "agent",
+    callId,
+    childSessionId,
+    title,
+    background,
+    ...of,
+  };
 }
 
 /** The same task of the same session has the same child after a restart. */
@@ -116,19 +139,21 @@ export async function childFacts(hold: Hold, childSessionId: string): Promise<re
   ];
 }
 
-type TaskEnd = Pick<FactOf<"task.finished">, "status" | "summary" | "output" | "usage" | "calls">;
+type TaskEnd = Pick<FactOf<"task.finished">, "status" | "summary" | "output" | "usage" | "calls" | "lost">;
 
 async function endOfChild(hold: Hold, childSessionId: string): Promise<TaskEnd | undefined> {
   const { engine } = hold.definitions;
-  let runId: string | undefined;
+  let input: FactOf<"input.accepted"> | undefined;
   let said = "";
   try {
     for await (const fact of engine.read(childSessionId, {
-      types: ["input.accepted", "message.added", "run.finished"],
+      types: ["input.accepted", "input.withdrawn", "message.added", "run.finished"],
     })) {
-      if (fact.type === "input.accepted") runId ??= fact.runId;
+      if (fact.type === "input.accepted") input ??= fact;
       if (fact.type === "message.added" && fact.message.role === "assistant") said = textOf(fact.message.parts);
-      if (fact.type === "run.finished" && fact.runId === runId) return taskEnd(fact, said);
+      if (fact.type === "run.finished" && fact.runId === input?.runId) return taskEnd(fact, said);
+      if (fact.type === "input.withdrawn" && fact.inputId === input?.inputId)
+        return { status: "stopped", summary: "Its task was taken back before it began." };
     }
   } catch (error) {
     if (!CapstanError.is(error, "session-not-found", "session-damaged")) throw error;
@@ -138,7 +163,7 @@ async function endOfChild(hold: Hold, childSessionId: string): Promise<TaskEnd |
 }
 
 function taskEnd(fact: FactOf<"run.finished">, said: string): TaskEnd {
-  const { reason, output, usage, treeUsage = usage, calls = 0, error } = fact;
+  const { reason, output, usage, treeUsage = usage, calls = 0, error, lost } = fact;
   const summary = reason === "end-turn" ? said : (error?.message ?? `It ended with ${reason}. ${said}`.trim());
   return {
     status: STATUS[reason] ?? "failed",
@@ -146,6 +171,7 @@ function taskEnd(fact: FactOf<"run.finished">, said: string): TaskEnd {
     ...(output !== undefined && { output }),
     usage: treeUsage,
     calls,
+    ...(lost !== undefined && { lost }),
   };
 }
 
@@ -159,12 +185,19 @@ export async function stopTasks(hold: Hold): Promise<readonly NewFact[]> {
   return Promise.all(open.map((task) => stopTask(hold, task)));
 }
 
-export async function stopTask(hold: Hold, { taskId, runId, childSessionId }: TaskState): Promise<NewFact> {
+/** The key of the interrupt by which a parent ends a child, whether it has begun or not. */
+export const STOP_KEY = "stop";
+
+export async function stopTask(hold: Hold, task: TaskState): Promise<NewFact> {
+  const { taskId, runId, childSessionId, grant } = task;
   const { engine } = hold.definitions;
+  const fact = { type: "task.finished", key: `${taskId}/task/finished`, runId, taskId } as const;
+  const ended = await endOfChild(hold, childSessionId);
+  if (ended !== undefined) return { ...fact, ...ended };
   const actor = hold.state.run?.actor ?? { id: "parent", door: "parent" };
   let usage: Usage | undefined;
   try {
-    await engine.submit({ type: "interrupt", sessionId: childSessionId }, { idempotencyKey: "stop", actor });
+    await engine.submit({ type: "interrupt", sessionId: childSessionId }, { idempotencyKey: STOP_KEY, actor });
     for await (const fact of engine.read(childSessionId, { types: ["turn.finished", "task.finished"] })) {
       if ("usage" in fact && fact.usage !== undefined) usage = addUsage(usage ?? NO_USAGE, fact.usage);
     }
@@ -172,14 +205,20 @@ export async function stopTask(hold: Hold, { taskId, runId, childSessionId }: Ta
     if (!CapstanError.is(error, "session-not-found")) throw error; // it had not been made yet
   }
   return {
-    type: "task.finished",
-    key: `${taskId}/task/finished`,
-    runId,
-    taskId,
+    ...fact,
     status: "stopped",
     summary: "Stopped with the run that started it.",
     ...(usage !== undefined && { usage }),
+    ...lostOf(grant, usage),
   };
+}
+
+/** What a child that was told to stop may spend until it hears that: no more than what is left of its grant. */
+function lostOf(grant: Limits | undefined, usage: Usage = NO_USAGE): { readonly lost?: Limits } {
+  if (grant?.tokens === undefined && grant?.microUsd === undefined) return {};
+  const { tokens = 0, microUsd = 0 } = grant;
+  const spent = { tokens: tokensOf(usage), microUsd: usage.costMicroUsd ?? 0 };
+  return { lost: { tokens: Math.max(0, tokens - spent.tokens), microUsd: Math.max(0, microUsd - spent.microUsd) } };
 }
 
 /** The timer that tells the parent of a finished run again, should this process end before it could. */

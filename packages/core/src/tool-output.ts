@@ -7,16 +7,17 @@ import { check } from "./schema.ts";
 import type { Tool, ToolResult } from "./tool.ts";
 
 /** Text stays text, JSON becomes text and, when it fits the tool's output schema, a structured value. */
-export async function toOutput(tool: Tool, result: ToolResult): Promise<ToolOutput> {
+export function toOutput(tool: Tool, result: ToolResult): ToolOutput | Promise<ToolOutput> {
   if (result === undefined || result === null) return textOutput("Done.");
   if (typeof result === "string") return shortened(textOutput(result));
   if (isToolOutput(result)) return shortened(tool.builtIn ? result : plain(`${tool.name} returned`, result));
   const value = result as Json; // what is left of ToolResult
   const output = textOutput(JSON.stringify(value));
   if (tool.outputSchema === undefined) return shortened(output);
-  const checked = await check(tool.outputSchema, value);
-  if (checked.ok) return shortened({ ...output, output: value });
-  return errorOutput(`${tool.name} returned something that does not fit its own output schema: ${checked.problem}`);
+  return check(tool.outputSchema, value).then((checked) => {
+    if (checked.ok) return shortened({ ...output, output: value });
+    return errorOutput(`${tool.name} returned something that does not fit its own output schema: ${checked.problem}`);
+  });
 }
 
 /** A copy of a ready output that can be stored: its type says so, its author need not. */

@@ -1,6 +1,7 @@
 /** The events of a session with those of its sub-agents, as they come: one stream for whoever follows a whole tree. */
 
 import type { Engine, EventsOptions } from "./engine.ts";
+import { CapstanError } from "./errors.ts";
 import type { Envelope } from "./event.ts";
 
 type Waiting = {
@@ -21,7 +22,8 @@ export async function* withChildren(
   const signal = options.signal === undefined ? stop.signal : AbortSignal.any([options.signal, stop.signal]);
   const open = new Set<Waiting>();
   const follow = (id: string, from: EventsOptions): Waiting => {
-    const source = engine.events(id, { ...from, signal })[Symbol.asyncIterator]();
+    const events = engine.events(id, { ...from, signal });
+    const source = (id === sessionId ? events : orNone(events))[Symbol.asyncIterator]();
     const waiting: Waiting = { source, next: Promise.resolve(undefined as never) }; // set by `advance` in the next line
     advance(waiting);
     open.add(waiting);
@@ -42,6 +44,8 @@ export async function* withChildren(
       yield parent === undefined ? result.value : { ...result.value, parent };
       if (event.type !== "task.started" || event.childSessionId === undefined || parents.has(event.childSessionId))
         continue;
+      const child = await engine.summary(event.childSessionId);
+      if (child?.parent !== result.value.sessionId) continue; // removed, or of the session that this one was forked from
       parents.set(event.childSessionId, { sessionId: result.value.sessionId, callId: event.callId ?? "" });
       follow(event.childSessionId, { background: true });
     }
@@ -54,7 +58,15 @@ export async function* withChildren(
   }
 }
 
-/** A child that is not there yet, or no more, has no events. */
 function advance(waiting: Waiting): void {
   waiting.next = waiting.source.next().then((result) => ({ from: waiting, result }));
+}
+
+/** One that was removed meanwhile has no events. */
+async function* orNone(events: AsyncIterable<Envelope>): AsyncGenerator<Envelope> {
+  try {
+    yield* events;
+  } catch (error) {
+    if (!CapstanError.is(error, "session-not-found")) throw error;
+  }
 }

@@ -1,6 +1,13 @@
 /** Language models of the AI SDK (`@ai-sdk/*` providers, specification V2 to V4) as models of Capstan, and its tools. */
 
-import { CapstanError, type Model, type ModelCapabilities, type ModelEvent, type ModelRequest } from "@capstan/core";
+import {
+  CapstanError,
+  type Model,
+  type ModelCapabilities,
+  type ModelEvent,
+  type ModelRequest,
+  type Price,
+} from "@capstan/core";
 import { callOptions } from "./ai-sdk/call-options.ts";
 import { aiDecoder } from "./ai-sdk/decode.ts";
 import { aiError } from "./ai-sdk/errors.ts";
@@ -8,9 +15,9 @@ import { type AiLanguageModel, type AiMessage, type AiProviderOptions, urlTest }
 import { toPrompt } from "./ai-sdk/prompt.ts";
 import { promptBlobs } from "./ai-sdk/prompt-blobs.ts";
 import { readBatches, unlessAborted } from "./ai-sdk/read-batches.ts";
-import type { Price } from "./price.ts";
-import { priceOf } from "./provider/prices.ts";
+import { keyIn } from "./provider/endpoint.ts";
 import { tellingLeftOut } from "./provider/left-out-files.ts";
+import { priceOf } from "./provider/prices.ts";
 
 export { type AiTool, fromAiTools, type FromAiToolsOptions } from "./ai-sdk/tools.ts";
 export type { AiLanguageModel, AiProviderOptions } from "./ai-sdk/language-model.ts";
@@ -55,7 +62,7 @@ export function aiSdk(
   const id = `ai-sdk/${name}`;
   const told = new Set<string>();
   const blobsOf = promptBlobs();
-  const modelOf = typeof source === "function" ? lazily(source, name) : async () => Promise.resolve(source);
+  const modelOf = typeof source === "function" ? lazily(source, name) : async () => source;
   const priceNow = async (): Promise<Price | undefined> => options.price ?? publishedPrice(name);
   return tellingLeftOut({
     id,
@@ -95,7 +102,7 @@ async function* answer(
   prompt: readonly AiMessage[],
 ): AsyncGenerator<readonly ModelEvent[]> {
   const provider = { id: model.provider, label: model.provider };
-  const key = secretOf(options.headers);
+  const key = keyIn(options.headers ?? {});
   const { options: asked, ignored } = callOptions(request, prompt, { ...options, version: model.specificationVersion });
   const notices: ModelEvent[] = [];
   const warn = (warning: string): void => {
@@ -176,12 +183,4 @@ function describe(model: unknown): string {
   return "specificationVersion" in model
     ? `version ${String(model.specificationVersion)}`
     : "an object without version";
-}
-
-/** The value of the header that carries a key, to keep it out of errors. */
-function secretOf(headers: Readonly<Record<string, string>> = {}): string {
-  const found = Object.entries(headers).find(([name]) =>
-    /^(authorization|x-api-key|api-key|x-goog-api-key)$/i.test(name),
-  );
-  return (found?.[1] ?? "").replace(/^\S+\s+/, "");
 }

@@ -5,9 +5,9 @@ import {
   type AnthropicReply,
   type AnthropicServer,
   anthropicServer,
+  billRatio,
   cacheBlocks,
   collectEvents,
-  inputBill,
   modelRequest,
   partsOf,
 } from "./testing/index.ts";
@@ -75,49 +75,32 @@ function callsReply(calls: number): (request: unknown, index: number) => Anthrop
   });
 }
 
-/** Ideal: each token is written once, with the first request that holds it after the same prefix, and read ever after. */
-function billRatio(server: AnthropicServer): number {
-  const seen = new Set<string>();
-  let ideal = 0;
-  let bill = 0;
-  for (const { body, cache } of server.requests) {
-    let prefix = "";
-    for (const { text, tokens } of cacheBlocks(body)) {
-      prefix += text;
-      ideal += tokens * (seen.has(prefix) ? 0.1 : 1.25);
-      seen.add(prefix);
-    }
-    bill += inputBill(cache ?? { input: Infinity, read: 0, written: 0 });
-  }
-  return bill / ideal;
-}
-
 describe("the input bill at default settings", () => {
   it("COST-01 is 1.00 times the ideal for 20 tool turns", async () => {
     await using server = await anthropicServer(callsReply(1));
     await converse(server, "Look around", 20);
     expect(server.violations).toEqual([]);
-    expect(billRatio(server)).toBeCloseTo(1, 6);
+    expect(billRatio(server.requests, cacheBlocks)).toBeCloseTo(1, 6);
   });
 
   it("COST-01 is 1.00 times the ideal for five short conversations that share a system prompt", async () => {
     await using server = await anthropicServer(() => ({ content: [{ type: "text", text: "Hello." }] }));
     for (const opening of ["a", "b", "c", "d", "e"]) await converse(server, opening, 2);
     expect(server.violations).toEqual([]);
-    expect(billRatio(server)).toBeCloseTo(1, 6);
+    expect(billRatio(server.requests, cacheBlocks)).toBeCloseTo(1, 6);
   });
 
   it("COST-01 is 1.00 times the ideal for turns of 16 parallel calls", async () => {
     await using server = await anthropicServer(callsReply(16));
     await converse(server, "Look everywhere", 6);
     expect(server.violations).toEqual([]);
-    expect(billRatio(server)).toBeCloseTo(1, 6);
+    expect(billRatio(server.requests, cacheBlocks)).toBeCloseTo(1, 6);
   });
 
   it("COST-01 is several times the ideal without breakpoints, so the price is measured", async () => {
     await using server = await anthropicServer(callsReply(1));
     await converse(server, "Look around", 20, { cache: [] });
-    expect(billRatio(server)).toBeGreaterThan(4);
+    expect(billRatio(server.requests, cacheBlocks)).toBeGreaterThan(4);
   });
 
   it("COST-04 comes back as usage that adds up to the prompt", async () => {

@@ -1,16 +1,15 @@
 /** Claude models: `POST {baseUrl}/v1/messages` (protocols.md section 1), answered as server-sent events. */
 
-import type { Model, ModelRequest, Price } from "@capstan/core";
+import type { Model, ModelRequest } from "@capstan/core";
 import { ANTHROPIC } from "./anthropic/blocks.ts";
 import { bodyEncoder, counted } from "./anthropic/body.ts";
 import { messageDecoder } from "./anthropic/decode.ts";
 import { type AnthropicOptions, anthropicSettings } from "./anthropic/settings.ts";
 import type { Env } from "./provider/credentials.ts";
 import { protocolError } from "./provider/errors.ts";
-import { postJson, sseStream } from "./provider/http-stream.ts";
+import { httpModel } from "./provider/http-model.ts";
+import { postJson } from "./provider/http-stream.ts";
 import { memberOf, parseJson } from "./provider/json.ts";
-import { tellingLeftOut } from "./provider/left-out-files.ts";
-import { priceOf } from "./provider/prices.ts";
 
 export type { AnthropicOptions } from "./anthropic/settings.ts";
 
@@ -21,25 +20,8 @@ export function anthropic(modelId?: string, options: AnthropicOptions = {}): Mod
 
 /** As `anthropic`, with the variables of a given environment. */
 export function anthropicFrom(env: Env, modelId?: string, options: AnthropicOptions = {}): Model {
-  const { modelId: id, capabilities, body, endpoint, ...known } = anthropicSettings(env, modelId, options, "/messages");
-  const encode = bodyEncoder(body);
-  const priceNow = async (): Promise<Price | undefined> => known.price ?? priceOf(ANTHROPIC.id, id);
-  let price: Price | undefined;
-  return tellingLeftOut({
-    id: `anthropic/${id}`,
-    capabilities,
-    price: priceNow,
-    stream: (request) =>
-      sseStream(
-        endpoint,
-        async () => {
-          price ??= await priceNow();
-          return encode(request);
-        },
-        request.signal,
-        (toError) => messageDecoder({ modelId: id, price, toError }),
-      ),
-  });
+  const { body, ...settings } = anthropicSettings(env, modelId, options, "/messages");
+  return httpModel({ ...settings, encode: bodyEncoder(body), decoder: messageDecoder });
 }
 
 /** The parts of a `ModelRequest` that count; what is left out is empty. */

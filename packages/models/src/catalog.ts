@@ -1,8 +1,7 @@
 /** What can be used here: the models of all known providers, as this environment and this machine have them. */
 
-import { CapstanError, messageOf, type Model, type ModelCapabilities } from "@capstan/core";
+import { CapstanError, messageOf, type Model, type ModelCapabilities, type Price } from "@capstan/core";
 import { isLoopback, servedModels } from "./local-servers.ts";
-import type { Price } from "./price.ts";
 import { type Env, nonEmpty } from "./provider/credentials.ts";
 import { PROVIDERS, resolveModel } from "./resolve-model.ts";
 
@@ -27,11 +26,8 @@ export type CatalogOptions = {
   readonly probeMs?: number;
 };
 
-/** Servers of one's own, and what they are asked with. */
-const LOCAL: Readonly<Record<string, { readonly baseUrl: string; readonly key?: string; readonly model: string }>> = {
-  ollama: { baseUrl: "OLLAMA_BASE_URL", model: "OLLAMA_MODEL" },
-  vllm: { baseUrl: "VLLM_BASE_URL", key: "VLLM_API_KEY", model: "VLLM_MODEL" },
-};
+/** Presets for servers that may run on this machine. */
+const LOCAL = ["ollama", "vllm"] as const;
 
 /**
  * Providers in the order of their names. Nothing is asked of any provider; only servers on the loopback are, which are
@@ -41,9 +37,10 @@ export async function usableModels(
   env: Env = process.env,
   { probeMs = 300 }: CatalogOptions = {},
 ): Promise<readonly CatalogModel[]> {
-  const listed = Object.keys(PROVIDERS).map((provider) =>
-    provider in LOCAL ? localModels(provider, env, probeMs) : defaultModel(provider, env).then((found) => [found]),
-  );
+  const listed = Object.keys(PROVIDERS).map(async (provider) => {
+    const local = LOCAL.find((name) => name === provider);
+    return local === undefined ? [await defaultModel(provider, env)] : localModels(local, env, probeMs);
+  });
   return (await Promise.all(listed)).flat();
 }
 
@@ -59,13 +56,16 @@ async function defaultModel(provider: string, env: Env): Promise<CatalogModel> {
   return row({ provider, keyVariables, key, usable: problem === undefined }, made.model, problem);
 }
 
-async function localModels(provider: string, env: Env, probeMs: number): Promise<readonly CatalogModel[]> {
-  const variables = LOCAL[provider];
-  if (variables === undefined) return [];
+async function localModels(
+  provider: (typeof LOCAL)[number],
+  env: Env,
+  probeMs: number,
+): Promise<readonly CatalogModel[]> {
+  const { PRESETS } = await import("./openai-chat/presets.ts");
+  const { baseUrl: own, variables } = PRESETS[provider];
   const named = nonEmpty(env[variables.model]);
   const given = nonEmpty(env[variables.baseUrl]);
-  const { PRESETS } = await import("./openai-chat/presets.ts");
-  const baseUrl = given ?? (provider === "vllm" ? PRESETS.vllm : PRESETS.ollama).baseUrl;
+  const baseUrl = given ?? own;
   const key = variables.key === undefined ? undefined : nonEmpty(env[variables.key]);
   const served = await servedModels(baseUrl, { key, deadlineMs: probeMs });
   const base = { provider, keyVariables: [], key: "not-needed" } as const;

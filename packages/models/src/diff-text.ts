@@ -1,6 +1,10 @@
-/** A changed file as text for a model: one hunk from the first changed line to the last. */
+/** What a tool said as text for a model; a changed file is one hunk from its first changed line to its last. */
 
-import type { DiffPart } from "@capstan/core";
+import type { DiffPart, TextPart } from "@capstan/core";
+
+export function saidText(part: TextPart | DiffPart): string {
+  return part.type === "diff" ? diffText(part) : part.text;
+}
 
 export function diffText(diff: DiffPart): string {
   const before = diff.before === undefined ? [] : diff.before.split("\n");

@@ -7,35 +7,18 @@ import { responseDecoder } from "./gemini/decode.ts";
 import { DEFAULT_MODEL, modelFacts } from "./gemini/model-table.ts";
 import { IMAGES } from "./gemini/parts.ts";
 import { GEMINI } from "./gemini/signature.ts";
-import type { Price } from "./price.ts";
-import { type ApiKey, type Env, keySource, nonEmpty } from "./provider/credentials.ts";
-import { endpointUrl, isAuthorized, requestHeaders } from "./provider/endpoint.ts";
-import { type Endpoint, providerStream } from "./provider/http-stream.ts";
-import { tellingLeftOut } from "./provider/left-out-files.ts";
-import { priceOf } from "./provider/prices.ts";
-import { nodeTransport, type Transport } from "./transport.ts";
+import { type Env, nonEmpty } from "./provider/credentials.ts";
+import { type Endpoint, endpointOf, endpointUrl } from "./provider/endpoint.ts";
+import { httpModel } from "./provider/http-model.ts";
+import type { ProviderOptions } from "./provider/options.ts";
 
-export type GeminiOptions = {
-  /** Default: `GEMINI_API_KEY` or `GOOGLE_API_KEY`. Not needed when `headers` hold an `authorization`. */
-  readonly apiKey?: ApiKey;
-  /** With or without a version such as `/v1beta` at its end. Default: `GEMINI_BASE_URL`, else Google's own. */
+export type GeminiOptions = ProviderOptions & {
+  /** With or without a version such as `/v1beta` at its end. */
   readonly baseUrl?: string;
   /** Used when the base URL names no version. Default `v1beta`. */
   readonly apiVersion?: string;
-  /** Sent with every request; they win over ours. */
-  readonly headers?: Readonly<Record<string, string>>;
-  /**
-   * Members merged into the body last; those of a request's settings win over these. Members of `generationConfig` and
-   * `toolConfig` are merged one by one, and `tools` stand behind the functions.
-   */
+  /** Members of `generationConfig` and `toolConfig` are merged one by one, and `tools` stand behind the functions. */
   readonly extraBody?: Json;
-  readonly transport?: Transport;
-  /** Default: the provider's own limit. */
-  readonly maxOutputTokens?: number;
-  /** Merged over what is known about the model. */
-  readonly capabilities?: ModelCapabilities;
-  /** Default: the published price, when it is known. */
-  readonly price?: Price;
 };
 
 const BASE_URL = "https://generativelanguage.googleapis.com";
@@ -61,63 +44,43 @@ export function geminiFrom(env: Env, modelId?: string, options: GeminiOptions = 
     ...(facts.contextTokens !== undefined && { contextTokens: facts.contextTokens }),
     images: true,
     files: FILES,
-    imageInToolResult: facts.mediaInResults,
+    imageInToolResult: facts.imageInToolResult,
     reasoning: facts.thinking.kind !== "none",
     structured: facts.structured,
     cacheMarkers: false,
     ...options.capabilities,
   };
-  const endpoint = endpointOf(id, options, env);
-  const encode = bodyEncoder({
+  return httpModel({
+    endpoint: geminiEndpoint(env, options, id),
     modelId: id,
-    maxOutputTokens: options.maxOutputTokens,
-    maxOutputLimit: facts.maxOutputTokens,
-    thinking: facts.thinking,
-    images: capabilities.images !== false,
-    files: capabilities.files ?? [],
-    mediaInResults: capabilities.imageInToolResult === true,
-    checksSignatures: facts.checksSignatures,
-    extraBody: options.extraBody,
-  });
-  const priceNow = async (): Promise<Price | undefined> => options.price ?? priceOf(GEMINI.id, id);
-  const model: Model = {
-    id: `${GEMINI.id}/${id}`,
     capabilities,
-    price: priceNow,
-    stream(request) {
-      let price: Price | undefined;
-      const body = async (): Promise<readonly string[]> => {
-        price ??= await priceNow();
-        return encode(request);
-      };
-      return providerStream(endpoint, body, request.signal, {
-        type: /^text\/event-stream/i,
-        reader: chunkReader,
-        decoderOf: (toError) => responseDecoder({ modelId: id, price, toError }),
-      });
-    },
-  };
-  return tellingLeftOut(model, IMAGES);
+    price: options.price,
+    images: IMAGES,
+    encode: bodyEncoder({
+      modelId: id,
+      maxOutputTokens: options.maxOutputTokens,
+      maxOutputLimit: facts.maxOutputTokens,
+      thinking: facts.thinking,
+      images: capabilities.images !== false,
+      files: capabilities.files ?? [],
+      imageInToolResult: capabilities.imageInToolResult === true,
+      checksSignatures: facts.checksSignatures,
+      extraBody: options.extraBody,
+    }),
+    decoder: responseDecoder,
+    reader: chunkReader,
+  });
 }
 
-function endpointOf(id: string, options: GeminiOptions, env: Env): Endpoint {
-  const base = options.baseUrl ?? nonEmpty(env["GEMINI_BASE_URL"]) ?? BASE_URL;
-  const version = VERSION_AT_END.test(base.trim()) ? "" : `/${options.apiVersion ?? API_VERSION}`;
+function geminiEndpoint(env: Env, options: GeminiOptions, id: string): Endpoint {
+  const baseUrl = options.baseUrl ?? nonEmpty(env["GEMINI_BASE_URL"]) ?? BASE_URL;
+  const version = VERSION_AT_END.test(baseUrl.trim()) ? "" : `/${options.apiVersion ?? API_VERSION}`;
   const name = (id.includes("/") ? id : `models/${id}`).split("/").map(encodeURIComponent).join("/");
-  const authorized = isAuthorized(options.headers, "x-goog-api-key");
-  return {
+  return endpointOf(options, {
     provider: GEMINI,
-    url: `${endpointUrl(GEMINI.label, base, `/${name}:streamGenerateContent`, version)}?alt=sse`,
-    key: keySource({
-      provider: GEMINI.id,
-      label: GEMINI.label,
-      apiKey: options.apiKey,
-      variables: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-      env: authorized ? {} : env,
-      optional: authorized,
-    }),
-    authorize: (key) => ({ "x-goog-api-key": key }),
-    headers: requestHeaders(options.headers),
-    transport: options.transport ?? nodeTransport,
-  };
+    url: `${endpointUrl(GEMINI, baseUrl, `/${name}:streamGenerateContent`, version)}?alt=sse`,
+    env,
+    keyVariables: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    keyHeader: { name: "x-goog-api-key" },
+  });
 }

@@ -1,10 +1,10 @@
 /** Choosing models: by name, by what is usable here, several as one. Each provider has an entry of its own. */
 
+export type { Price } from "@capstan/core";
 export { type CatalogModel, type CatalogOptions, usableModels } from "./catalog.ts";
 export { deferredModel, type DeferredOptions } from "./deferred-model.ts";
 export { fallback } from "./fallback.ts";
 export { fetchTransport } from "./fetch-transport.ts";
-export type { Price } from "./price.ts";
 export {
   type ApiKey,
   oauth,

@@ -5,7 +5,7 @@ import {
   type ChatChunk,
   chatCacheBlocks,
   collectEvents,
-  inputBill,
+  billRatio,
   modelRequest,
   type OpenAIChatReply,
   type OpenAIChatServer,
@@ -494,19 +494,7 @@ describe("openaiChat's cache markers", () => {
       await using server = await openaiChatServer(looking(calls), CLAUDE);
       await converse(server, 8);
       expect(server.violations).toEqual([]);
-      const seen = new Set<string>();
-      let ideal = 0;
-      let bill = 0;
-      for (const { body, cache } of server.requests) {
-        let prefix = "";
-        for (const { text, tokens } of chatCacheBlocks(body)) {
-          prefix += text;
-          ideal += tokens * (seen.has(prefix) ? 0.1 : 1.25);
-          seen.add(prefix);
-        }
-        bill += inputBill(cache ?? { input: Infinity, read: 0, written: 0 });
-      }
-      expect(bill / ideal).toBeCloseTo(1, 6);
+      expect(billRatio(server.requests, chatCacheBlocks)).toBeCloseTo(1, 6);
     }
   });
 });

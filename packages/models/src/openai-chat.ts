@@ -1,37 +1,25 @@
 /** Models behind OpenAI's chat completions protocol: `POST {baseUrl}/chat/completions`, answered as server-sent events. */
 
-import { CapstanError, type Json, type Model, type ModelCapabilities } from "@capstan/core";
+import { CapstanError, type Model, type ModelCapabilities, type Price } from "@capstan/core";
 import { bodyEncoder } from "./openai-chat/body.ts";
 import { chatDecoder } from "./openai-chat/decode.ts";
 import { type ChatDialect, COMPATIBLE, OPENAI } from "./openai-chat/dialect.ts";
 import { type ChatPreset, type ChatPresetName, PRESETS } from "./openai-chat/presets.ts";
-import type { Price } from "./price.ts";
-import { type ApiKey, type Env, keySource, nonEmpty } from "./provider/credentials.ts";
-import { endpointUrl, isAuthorized, requestHeaders } from "./provider/endpoint.ts";
+import { type Env, nonEmpty } from "./provider/credentials.ts";
+import { BEARER, type Endpoint, endpointOf, endpointUrl, type KeyHeader } from "./provider/endpoint.ts";
 import type { ProviderName } from "./provider/errors.ts";
-import { type Endpoint, sseStream } from "./provider/http-stream.ts";
-import { tellingLeftOut } from "./provider/left-out-files.ts";
-import { priceOf } from "./provider/prices.ts";
-import { nodeTransport, type Transport } from "./transport.ts";
+import { httpModel } from "./provider/http-model.ts";
+import type { ProviderOptions } from "./provider/options.ts";
 
 export type { ChatDialect, ReasoningWish } from "./openai-chat/dialect.ts";
 export type { ChatPresetName } from "./openai-chat/presets.ts";
 
-export type ChatPresetOptions = {
-  /** Default: the provider's variable. Not needed when `headers` hold the key. */
-  readonly apiKey?: ApiKey;
-  /** With its version, such as `/v1`. Default: the provider's variable, else its own. */
+export type ChatPresetOptions = ProviderOptions & {
+  /** With its version, such as `/v1`. */
   readonly baseUrl?: string;
-  /** Sent with every request; they win over ours. */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Members merged into the body last; those of a request's settings win over these. */
-  readonly extraBody?: Json;
-  readonly transport?: Transport;
-  /** Default: what the server takes. */
-  readonly maxOutputTokens?: number;
-  /** Merged over what is known. `cacheMarkers: true` for an endpoint that takes `cache_control` on content parts. */
+  /** `cacheMarkers: true` for an endpoint that takes `cache_control` on content parts. */
   readonly capabilities?: ModelCapabilities;
-  /** Default: the published price, when it is known. What the server says that a call cost wins. */
+  /** What the server says that a call cost wins. */
   readonly price?: Price;
   /** Merged over what is known about the server. */
   readonly dialect?: Partial<ChatDialect>;
@@ -138,74 +126,50 @@ function chatModel(
     ...preset.capabilities?.(id),
     ...options.capabilities,
   };
-  const endpoint = endpointOf(provider, preset, env, options);
-  const encode = bodyEncoder({
-    provider,
+  return httpModel({
+    endpoint: chatEndpoint(provider, preset, env, options),
     modelId: id,
-    dialect,
-    maxOutputTokens: options.maxOutputTokens,
-    temperature: !(dialect.systemRole === "developer" && FIXED_TEMPERATURE.test(id)),
-    images: capabilities.images !== false,
-    files: capabilities.files ?? [],
-    imageInToolResult: capabilities.imageInToolResult === true,
-    cacheMarkers: capabilities.cacheMarkers === true,
-    extraBody: options.extraBody,
-  });
-  const priceNow = async (): Promise<Price | undefined> => options.price ?? priceOf(preset.prices ?? provider.id, id);
-  let price: Price | undefined;
-  return tellingLeftOut({
-    id: `${provider.id}/${id}`,
     capabilities,
-    price: priceNow,
-    stream: (request) =>
-      sseStream(
-        endpoint,
-        async () => {
-          price ??= await priceNow();
-          return encode(request);
-        },
-        request.signal,
-        (toError) => chatDecoder({ provider, modelId: id, dialect, price, toError }),
-      ),
+    price: options.price,
+    ...(preset.prices !== undefined && { listedAs: preset.prices }),
+    encode: bodyEncoder({
+      provider,
+      modelId: id,
+      dialect,
+      maxOutputTokens: options.maxOutputTokens,
+      temperature: !(dialect.systemRole === "developer" && FIXED_TEMPERATURE.test(id)),
+      images: capabilities.images !== false,
+      files: capabilities.files ?? [],
+      imageInToolResult: capabilities.imageInToolResult === true,
+      cacheMarkers: capabilities.cacheMarkers === true,
+      extraBody: options.extraBody,
+    }),
+    decoder: (answer) => chatDecoder({ ...answer, provider, dialect }),
   });
 }
 
 /** OpenAI's reasoning models refuse a temperature. */
 const FIXED_TEMPERATURE = /^(o\d|gpt-5(?!.*chat))/;
 
-function endpointOf(provider: ProviderName, preset: ChatPreset, env: Env, options: OpenAIChatOptions): Endpoint {
-  const { authHeader, headers } = options;
-  const header = authHeader?.name.toLowerCase() ?? "authorization";
-  const scheme = authHeader?.scheme ?? (header === "authorization" ? "Bearer" : "");
-  if (!/^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(header) || !/^[\x21-\x7e]*$/.test(scheme))
-    throw invalid(`The header for the key of ${provider.label} needs a name, and a scheme without white space.`);
-  const given = givenKey(headers, header);
-  const baseUrl = options.baseUrl ?? nonEmpty(env[preset.variables.baseUrl]) ?? preset.baseUrl;
-  return {
+function chatEndpoint(provider: ProviderName, preset: ChatPreset, env: Env, options: OpenAIChatOptions): Endpoint {
+  const { key, baseUrl: variable } = preset.variables;
+  const baseUrl = options.baseUrl ?? nonEmpty(env[variable]) ?? preset.baseUrl;
+  return endpointOf(options, {
     provider,
-    url: endpointUrl(provider.label, baseUrl, "/chat/completions"),
-    key:
-      given === undefined
-        ? keySource({
-            provider: provider.id,
-            label: provider.label,
-            apiKey: options.apiKey,
-            variables: preset.variables.key === undefined ? [] : [preset.variables.key],
-            env,
-            optional: preset.keyless === true,
-          })
-        : () => given,
-    authorize: (key) => (given === undefined ? { [header]: scheme === "" ? key : `${scheme} ${key}` } : {}),
-    headers: requestHeaders(headers),
-    transport: options.transport ?? nodeTransport,
-  };
+    url: endpointUrl(provider, baseUrl, "/chat/completions"),
+    env,
+    keyVariables: key === undefined ? [] : [key],
+    keyHeader: keyHeaderOf(provider, options.authHeader),
+    keyless: preset.keyless === true,
+  });
 }
 
-/** The key in the caller's own headers, which are sent as they are: it is known, so that no error shows it. */
-function givenKey(headers: ChatPresetOptions["headers"], header: string): string | undefined {
-  if (!isAuthorized(headers, header)) return undefined;
-  const found = requestHeaders(headers);
-  return (found[header] ?? found["authorization"] ?? "").replace(/^\S+\s+/, "");
+function keyHeaderOf({ label }: ProviderName, given: OpenAIChatOptions["authHeader"]): KeyHeader {
+  const name = given?.name.toLowerCase() ?? BEARER.name;
+  const scheme = given?.scheme ?? (name === BEARER.name ? BEARER.scheme : undefined) ?? "";
+  if (!/^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(name) || !/^[\x21-\x7e]*$/.test(scheme))
+    throw invalid(`The header for the key of ${label} needs a name, and a scheme without white space.`);
+  return scheme === "" ? { name } : { name, scheme };
 }
 
 function isOpenAI(baseUrl: string): boolean {

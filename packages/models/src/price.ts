@@ -2,8 +2,6 @@
 
 import type { Price, Usage } from "@capstan/core";
 
-export type { Price } from "@capstan/core";
-
 /** The usage with `costMicroUsd`, rounded up so that a budget is never undercounted. */
 export function withCost(usage: Usage, price: Price | undefined): Usage {
   if (price === undefined) return usage;

@@ -3,6 +3,7 @@
 import { CapstanError, type Model } from "@capstan/core";
 import type { ChatPresetName } from "./openai-chat.ts";
 import { type Env, nonEmpty } from "./provider/credentials.ts";
+import { lookUp } from "./provider/json.ts";
 
 type FromEnvOptions = { readonly maxOutputTokens?: number };
 type KnownProvider = {
@@ -56,7 +57,7 @@ export async function resolveModel(name: string, env: Env = process.env): Promis
   const slash = name.indexOf("/");
   const provider = slash === -1 ? name : name.slice(0, slash);
   const modelId = slash === -1 ? "" : name.slice(slash + 1);
-  const known = Object.hasOwn(PROVIDERS, provider) ? PROVIDERS[provider] : undefined;
+  const known = lookUp(PROVIDERS, provider);
   if (known === undefined) throw unknownProvider(name, provider);
   return known.load(nonEmpty(modelId), env, optionsFrom(env));
 }

@@ -46,7 +46,8 @@ const FREE_SOCKET_MS = 120_000;
  */
 export const nodeTransport: Transport = async (request) => {
   request.signal.throwIfAborted();
-  const body = typeof request.body === "string" ? request.body : request.body.join("");
+  // encoded once: node:http would count the bytes of a text first, and its own way to send one is slower
+  const body = Buffer.from(typeof request.body === "string" ? request.body : request.body.join(""));
   try {
     return await send(request, body, false);
   } catch (error) {
@@ -77,7 +78,7 @@ function clientFor(protocol: string, fresh: boolean): Client {
   return made;
 }
 
-function send(request: TransportRequest, body: string, fresh: boolean): Promise<TransportResponse> {
+function send(request: TransportRequest, body: Buffer, fresh: boolean): Promise<TransportResponse> {
   const { url, address } = parsed(request.url);
   const { agent, request: begin } = clientFor(url.protocol, fresh);
   const idleTimeoutMs = request.idleTimeoutMs ?? IDLE_TIMEOUT_MS;
@@ -85,7 +86,7 @@ function send(request: TransportRequest, body: string, fresh: boolean): Promise<
   const outgoing = begin({
     ...address,
     method: "POST",
-    headers: { ...request.headers, "content-length": String(Buffer.byteLength(body)) },
+    headers: { ...request.headers, "content-length": String(body.length) },
     agent,
     timeout: idleTimeoutMs,
   });
@@ -119,7 +120,7 @@ function send(request: TransportRequest, body: string, fresh: boolean): Promise<
       chunks,
     });
   });
-  outgoing.end(body); // as a string, so that head and body leave in one write
+  outgoing.end(body); // head and body leave in one write
   return promise;
 }
 

@@ -28,7 +28,7 @@ export type ReplayedCall = {
   readonly now: Verdict["verdict"] | "unknown";
   readonly reason: string;
 };
-export type ReplayRules = {
+type ReplayRules = {
   readonly tools: readonly Tool[];
   readonly agent: PermissionRules;
   readonly global: PermissionRules;

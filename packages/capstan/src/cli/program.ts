@@ -8,7 +8,9 @@ import type { AnswerFlags } from "./request-answer.ts";
 import type { ExplainFlags } from "./policy-command.ts";
 import type { PruneFlags } from "./prune-command.ts";
 import type { ReplayFlags } from "./replay-command.ts";
+import type { ResumeFlags } from "./resume-command.ts";
 import type { RunFlags } from "./run-command.ts";
+import type { Confinement } from "./sandbox-setting.ts";
 import type { TrustFlags } from "./trust-command.ts";
 
 const MODES = ["ask", "accept-edits", "bypass", "plan", "never-ask"];
@@ -94,6 +96,8 @@ function addRun(program: Command, { name, config, act }: Place): void {
       new Option("--output <format>", "what stdout gets").choices(["text", "json", "stream-json"]).default("text"),
     )
     .option("--cwd <folder>", "the folder to work in")
+    .addOption(sandboxOption())
+    .option("--verbose", "say also what was taken from settings and folder, and what programs run in")
     .action((prompt: string | undefined, flags: RunFlags) =>
       act(async () => (await import("./run-command.ts")).runCommand(name, config, prompt, flags)),
     );
@@ -105,7 +109,9 @@ function addResume(program: Command, { name, config, act }: Place): void {
     .description("goes on with what was left unfinished")
     .argument("[session]", "only this session")
     .option("--config <file>", "take agents from this module or JSON file")
-    .action((id: string | undefined, flags: { readonly config?: string }) =>
+    .addOption(sandboxOption())
+    .option("--verbose", "say also what was taken from settings and folder, and what programs run in")
+    .action((id: string | undefined, flags: ResumeFlags) =>
       act(async () => (await import("./resume-command.ts")).resumeCommand(name, config, id, flags)),
     );
 }
@@ -268,6 +274,11 @@ function addTrust(program: Command, { name, config, act }: Place): void {
     .action((folder: string | undefined, flags: TrustFlags) =>
       act(async () => (await import("./trust-command.ts")).trustCommand(name, config, folder, flags)),
     );
+}
+
+function sandboxOption(): Option {
+  const choices: readonly Confinement[] = ["required", "preferred", "off"];
+  return new Option("--sandbox <confinement>", "whether programs run in a sandbox").choices(choices);
 }
 
 function collect(value: string, before: readonly string[]): readonly string[] {

@@ -2,13 +2,13 @@
 
 import type { Fact, PermissionMode } from "@capstan/core";
 import type { Config } from "../config.ts";
-import { chosenAgent, withRules } from "./agents.ts";
 import { EXIT } from "./failure.ts";
 import { inertLine } from "./inert.ts";
 import { permissionOf } from "./open-agent.ts";
 import { replayPolicy } from "./policy-replay.ts";
+import { setUpAgent } from "./set-up-agent.ts";
 import { readSettings } from "./settings.ts";
-import { knownSummary, withEngine } from "./stored-sessions.ts";
+import { createdFact, knownSummary, withEngine } from "./stored-sessions.ts";
 
 export type ReplayFlags = {
   readonly allow: readonly string[];
@@ -22,8 +22,15 @@ export type ReplayFlags = {
 export function replayCommand(config: Config | undefined, id: string, flags: ReplayFlags): Promise<number> {
   return withEngine(config, async (engine, screen) => {
     const { agent: name } = await knownSummary(engine, id);
-    const settings = await readSettings();
-    const agent = withRules(await chosenAgent({ config, name, defaultModel: settings.model }), flags);
+    const { workspace } = (await createdFact(engine, id)) ?? {};
+    const { agent, settings } = await setUpAgent({
+      config,
+      settings: await readSettings(),
+      name,
+      root: workspace?.root ?? process.cwd(),
+      asks: true,
+      rules: flags,
+    });
     const facts: Fact[] = [];
     for await (const fact of engine.read(id)) facts.push(fact);
     const calls = await replayPolicy(facts, {

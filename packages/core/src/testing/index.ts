@@ -1,5 +1,6 @@
 /** @capstan/core/testing: what a user's tests of agents, tools, stores and models need. Free of any test runner. */
 
+export { expectCacheStable } from "./cache-stable.ts";
 export { crashSweep, type CrashSweepOptions, type CrashSweepReport, type OpenSweptStore } from "./crash-sweep.ts";
 export { crashingStore, type CrashingStore, type CrashPoint } from "./crashing-store.ts";
 export { fakeClock, type FakeClock } from "./fake-clock.ts";

@@ -55,6 +55,7 @@ export function modelContract(fixture: ModelFixture): readonly ContractCase[] {
   ): ContractCase => ({ name, run: () => withModel(fixture, replies, run) });
   return [
     ...answerCases(of),
+    ...concurrentCases(of),
     ...fixture.reasons.map((reason) => reasonCase(of, reason)),
     ...(fixture.reasoning ? reasoningCases(of) : []),
     ...(fixture.reasoning && fixture.seals ? sealCases(of) : []),
@@ -116,6 +117,22 @@ function answerCases(of: CaseOf): readonly ContractCase[] {
       await answered(model, asked);
       assert.equal(hashJson(asked.messages as unknown as Json), before);
     }),
+  ];
+}
+
+function concurrentCases(of: CaseOf): readonly ContractCase[] {
+  return [
+    of(
+      "keeps two answers apart that it reads at once",
+      [
+        { text: TEXT, reason: "stop" },
+        { text: TEXT, reason: "stop" },
+      ],
+      async ({ model }) => {
+        const both = await Promise.all([answered(model, request()), answered(model, request())]);
+        for (const events of both) assert.deepEqual(partsOf(events).map(withoutSeals), [{ type: "text", text: TEXT }]);
+      },
+    ),
   ];
 }
 

@@ -63,14 +63,14 @@ describe("modelContract on wrong models", () => {
   const start: ModelEvent = { type: "block-start", index: 0, block: { type: "text" } };
   const delta: ModelEvent = { type: "block-delta", index: 0, delta: "a" };
 
-  it("finds a part that is not what its deltas were", () =>
+  it("TEST-05 finds a part that is not what its deltas were", () =>
     fails(/reason stop/, [[start, delta, { type: "block-end", index: 0, part: { type: "text", text: "b" } }, finish]]));
   it("finds events after finish", () => fails(/reason stop/, [[finish, start]]));
   it("finds a block without an end", () => fails(/reason stop/, [[start, delta, finish]]));
   it("finds a delta before its block", () => fails(/reason stop/, [[delta, finish]]));
-  it("finds a missing finish", () =>
+  it("TEST-05 finds a missing finish", () =>
     fails(/reason stop/, [[start, delta, { type: "block-end", index: 0, part: { type: "text", text: "a" } }]]));
-  it("finds a finish after a cut", () => fails(/breaks off has no finish/, [[finish]]));
+  it("TEST-05 finds a finish after a cut", () => fails(/breaks off has no finish/, [[finish]]));
   it("finds a swallowed abort", () => fails(/aborted already/, [[start]]));
 });
 

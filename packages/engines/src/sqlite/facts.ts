@@ -96,7 +96,7 @@ export function nameBlobs(db: Database, session: number, text: string): void {
 
 /** CRC-32 of a row: a changed byte or a row in another place does not match. */
 export function checksumOf(place: number, text: string): number {
-  return crc32(`${place} ${text}`);
+  return crc32(text, crc32(`${place} `));
 }
 
 function rowId(session: number, seq: number): number {

@@ -23,24 +23,24 @@ export function release(db: Database, sessionId: string, epoch: number): void {
 }
 
 /** What an append may write to: held under this epoch, not in quarantine, and at this head unless that is null. */
-const HELD = "id = ? AND epoch = ? AND head = coalesce(?, head) AND owner IS NOT NULL AND damage IS NULL";
-const MOVE = `UPDATE sessions SET head = head + ? WHERE ${HELD} RETURNING number, head`;
-const MOVE_AND_SUM_UP = `UPDATE sessions SET head = head + ?, status = ?, summary = ? WHERE ${HELD} RETURNING number, head`;
+const HELD =
+  "SELECT number, head FROM sessions WHERE id = ? AND epoch = ? AND head = coalesce(?, head) AND owner IS NOT NULL AND damage IS NULL";
+const MOVE = "UPDATE sessions SET head = ? WHERE number = ?"; // `RETURNING` would make a table for the row, each time
+const MOVE_AND_SUM_UP = "UPDATE sessions SET head = ?, status = ?, summary = ? WHERE number = ?";
 
-type Moved = { readonly number: number; readonly head: number };
+type Held = { readonly number: number; readonly head: number };
 
 /** Answers where the session now ends. */
-export function append(db: Database, write: Append): Moved {
+export function append(db: Database, write: Append): Held {
   const { sessionId, epoch, facts, consumes = [], summary, timers = [], snapshot } = write;
   const first = facts[0]?.seq;
-  const held = [toText(sessionId), epoch, first === undefined ? null : first - 1];
-  const moved =
-    summary === undefined
-      ? db.get<Moved>(MOVE, facts.length, ...held)
-      : db.get<Moved>(MOVE_AND_SUM_UP, facts.length, summary.status, summaryText(summary), ...held);
-  if (moved === undefined) throw refused(db, write);
-  const { number, head } = moved;
-  addFacts(db, sessionId, number, head - facts.length, facts);
+  const held = db.get<Held>(HELD, toText(sessionId), epoch, first === undefined ? null : first - 1);
+  if (held === undefined) throw refused(db, write);
+  const { number } = held;
+  const head = held.head + facts.length;
+  if (summary !== undefined) db.run(MOVE_AND_SUM_UP, head, summary.status, summaryText(summary), number);
+  else if (facts.length > 0) db.run(MOVE, head, number);
+  addFacts(db, sessionId, number, held.head, facts);
   consumeMail(db, sessionId, number, consumes);
   setTimers(db, number, timers);
   if (snapshot !== undefined) setSnapshot(db, number, snapshot);

@@ -1,6 +1,7 @@
 /** The options of one `doStream`: prompt, tools, settings. What a version has no word for is named in `ignored`. */
 
 import type { ModelRequest, ModelSettings } from "@capstan/core";
+import { effortOf } from "../provider/effort.ts";
 import { isObject, type JsonObject } from "../provider/json.ts";
 import type { AiMessage, AiProviderOptions, AiVersion } from "./language-model.ts";
 
@@ -46,15 +47,11 @@ function choiceOf({ toolChoice = "auto" }: ModelSettings): object {
   return typeof toolChoice === "string" ? { type: toolChoice } : { type: "tool", toolName: toolChoice.tool };
 }
 
-/** Above these budgets the level counts as the next higher one. */
-const LOW_TOKENS = 4_096;
-const MEDIUM_TOKENS = 16_384;
-
 /** V4 knows levels only: a budget becomes the level that is nearest to it. */
 function reasoningOf(reasoning: ModelSettings["reasoning"]): string | undefined {
   if (reasoning === undefined || reasoning === "adaptive") return undefined;
   if (typeof reasoning === "string") return reasoning === "off" ? "none" : reasoning;
-  return reasoning.budgetTokens <= LOW_TOKENS ? "low" : reasoning.budgetTokens <= MEDIUM_TOKENS ? "medium" : "high";
+  return effortOf(reasoning.budgetTokens);
 }
 
 /** The options of a provider are merged, so that a setting does not take away what the model was made with. */

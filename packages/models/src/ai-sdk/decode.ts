@@ -1,10 +1,11 @@
 /** The stream parts of AI SDK models (V2, V3, V4) as model events. Pure; one decoder a response. */
 
-import type { Json, ModelEvent, Part, Seal } from "@capstan/core";
-import { type Price, withCost } from "../price.ts";
-import { type ProviderName, protocolError } from "../provider/errors.ts";
-import { isObject, listOf, memberOf, objectOf, parsedInput, stringOf } from "../provider/json.ts";
+import type { Json, ModelEvent, Part, Price, Seal } from "@capstan/core";
 import { bytesMember, plainPart } from "../convert/plain-json.ts";
+import { withCost } from "../price.ts";
+import { type ProviderName, protocolError } from "../provider/errors.ts";
+import { EventBatch } from "../provider/event-batch.ts";
+import { isObject, type JsonObject, listOf, memberOf, objectOf, parsedInput, stringOf } from "../provider/json.ts";
 import { endingOf, usageOf } from "./usage.ts";
 
 export type DecoderOptions = {
@@ -31,7 +32,7 @@ type Open = {
   readonly name: string;
   text: string;
   /** State of the provider, collected from every part of the block. */
-  metadata: { readonly [name: string]: Json };
+  metadata: JsonObject;
 };
 
 export function aiDecoder(options: DecoderOptions): AiDecoder {
@@ -47,8 +48,7 @@ class Decoder implements AiDecoder {
   #calls = 0;
   #started = false;
   #meta: { readonly model?: string; readonly responseId?: string } = {};
-  #out: ModelEvent[] = [];
-  #last: { readonly type: "block-delta"; readonly index: number; delta: string } | undefined;
+  readonly #out = new EventBatch();
   finished = false;
 
   constructor(options: DecoderOptions) {
@@ -56,12 +56,11 @@ class Decoder implements AiDecoder {
   }
 
   push(parts: readonly unknown[]): readonly ModelEvent[] {
-    this.#out = [];
     for (const part of parts) {
       if (this.finished) break;
       this.#read(part);
     }
-    return this.#out;
+    return this.#out.take();
   }
 
   #read(given: unknown): void {
@@ -96,7 +95,7 @@ class Decoder implements AiDecoder {
     }
   }
 
-  #readOther(type: unknown, part: { readonly [name: string]: Json }): void {
+  #readOther(type: unknown, part: JsonObject): void {
     switch (type) {
       case "tool-result":
         return part["preliminary"] === true ? undefined : this.#opaque(resultOf(part), part);
@@ -116,7 +115,7 @@ class Decoder implements AiDecoder {
     }
   }
 
-  #metadata(part: { readonly [name: string]: Json }): void {
+  #metadata(part: JsonObject): void {
     const { id, modelId } = part;
     this.#meta = {
       ...this.#meta,
@@ -132,7 +131,7 @@ class Decoder implements AiDecoder {
     this.#out.push({ type: "start", model: this.#options.modelId, ...this.#meta });
   }
 
-  #start(kind: Open["kind"], part: { readonly [name: string]: Json }): Open {
+  #start(kind: Open["kind"], part: JsonObject): Open {
     this.#begin();
     const id = `${kind} ${stringOf(part["id"])}`;
     if (this.#open.has(id)) throw this.#protocol(`opened block ${id} twice`, true);
@@ -146,25 +145,20 @@ class Decoder implements AiDecoder {
     return open;
   }
 
-  #delta(kind: Open["kind"], part: { readonly [name: string]: Json }): void {
+  #delta(kind: Open["kind"], part: JsonObject): void {
     const open = this.#open.get(`${kind} ${stringOf(part["id"])}`);
     if (open === undefined) throw this.#protocol("sent a piece of a block that is not open", true);
     addMetadata(open, part);
     this.#show(open, stringOf(part["delta"]));
   }
 
-  /** Deltas of one block that stand side by side in a batch travel as one. */
   #show(open: Open, delta: string): void {
     if (delta === "") return;
     open.text += delta;
-    if (this.#last?.index === open.index && this.#out.at(-1) === this.#last) this.#last.delta += delta;
-    else {
-      this.#last = { type: "block-delta", index: open.index, delta };
-      this.#out.push(this.#last);
-    }
+    this.#out.delta(open.index, delta);
   }
 
-  #end(kind: "text" | "reasoning" | "tool-input", part: { readonly [name: string]: Json }): void {
+  #end(kind: Open["kind"], part: JsonObject): void {
     const id = `${kind} ${stringOf(part["id"])}`;
     const open = this.#open.get(id);
     if (open === undefined) throw this.#protocol("ended a block that is not open", true);
@@ -172,15 +166,14 @@ class Decoder implements AiDecoder {
     addMetadata(open, part);
     const { index, text, metadata } = open;
     if (kind === "reasoning") {
-      this.#out.push({ type: "block-end", index, part: { type: kind, text, seal: this.#seal(metadata) } });
-      return;
+      return this.#out.end(index, { type: kind, text, seal: this.#seal(metadata) });
     }
-    this.#out.push({ type: "block-end", index, part: { type: "text", text } });
+    this.#out.end(index, { type: "text", text });
     this.#keepState(metadata);
     for (const citation of listOf(part["citations"])) this.#source(objectOf(memberOf(citation, "source")));
   }
 
-  #call(part: { readonly [name: string]: Json }): void {
+  #call(part: JsonObject): void {
     const toolCallId = stringOf(part["toolCallId"]);
     const key = `tool-input ${toolCallId}`;
     const named = { id: toolCallId, toolName: part["toolName"] ?? "" };
@@ -195,18 +188,17 @@ class Decoder implements AiDecoder {
     const byProvider = part["providerExecuted"] === true;
     if (!byProvider) this.#calls++;
     const metadata = Object.keys(open.metadata).length === 0 ? {} : { metadata: open.metadata };
-    const call: Part = {
+    this.#out.end(open.index, {
       type: "tool-call",
       callId: toolCallId,
       name: stringOf(named.toolName) || open.name,
       input: parsedInput(text),
       by: byProvider ? "provider" : "capstan",
       seal: this.#seal({ id: toolCallId, ...metadata }),
-    };
-    this.#out.push({ type: "block-end", index: open.index, part: call });
+    });
   }
 
-  #file(part: { readonly [name: string]: Json }): void {
+  #file(part: JsonObject): void {
     const { base64, url } = bytesMember(part["data"]);
     const mediaType = stringOf(part["mediaType"]) || "application/octet-stream";
     if (base64 === undefined && url === undefined) throw this.#protocol("sent a file without its bytes", true);
@@ -215,7 +207,7 @@ class Decoder implements AiDecoder {
     this.#keepState(objectOf(part["providerMetadata"]));
   }
 
-  #source(part: { readonly [name: string]: Json }): void {
+  #source(part: JsonObject): void {
     const { id, url, title } = part;
     if (typeof id !== "string" || this.#sources.has(id)) return;
     this.#sources.add(id);
@@ -228,25 +220,24 @@ class Decoder implements AiDecoder {
   }
 
   /** Parts of text and files have no seal: what the provider wants back with them is kept right behind them. */
-  #keepState(metadata: { readonly [name: string]: Json }): void {
+  #keepState(metadata: JsonObject): void {
     if (Object.keys(metadata).length > 0) this.#opaque({ type: "metadata" }, { providerMetadata: metadata });
   }
 
-  #opaque(data: { readonly [name: string]: Json }, part: { readonly [name: string]: Json }): void {
+  #opaque(data: JsonObject, part: JsonObject): void {
     const metadata = part["providerMetadata"];
     this.#put({ type: "opaque", seal: this.#seal({ ...data, ...(isObject(metadata) && { metadata }) }) });
   }
 
   #put(part: Part): void {
     this.#begin();
-    this.#out.push({ type: "block-end", index: this.#blocks++, part });
+    this.#out.end(this.#blocks++, part);
   }
 
-  #finish(part: { readonly [name: string]: Json }): void {
+  #finish(part: JsonObject): void {
     this.#begin();
     if (this.#open.size > 0) throw this.#protocol("ended the answer inside a block", true);
-    const ending = endingOf(part["finishReason"], this.#calls > 0);
-    const { reason, rawReason } = ending;
+    const { reason, rawReason } = endingOf(part["finishReason"], this.#calls > 0);
     if (reason === undefined) throw this.#protocol("lost the end of the answer on its way", true);
     this.finished = true;
     const usage = withCost(usageOf(part["usage"], this.#options.provider.id), this.#options.price);
@@ -267,23 +258,26 @@ function kindOf(type: string): Open["kind"] {
 }
 
 /** Later state wins by provider and name: signatures come with the end of a block. */
-function addMetadata(open: Open, part: { readonly [name: string]: Json }): void {
+function addMetadata(open: Open, part: JsonObject): void {
   const added = objectOf(part["providerMetadata"]);
   for (const [provider, state] of Object.entries(added)) {
     open.metadata = { ...open.metadata, [provider]: { ...objectOf(open.metadata[provider]), ...objectOf(state) } };
   }
 }
 
-function resultOf(part: { readonly [name: string]: Json }): { readonly [name: string]: Json } {
+function resultOf(part: JsonObject): JsonObject {
   const { toolCallId = "", toolName = "", result = null, isError } = part;
   return { type: "tool-result", toolCallId, toolName, result, ...(isError === true && { isError }) };
 }
 
 function warningText(warning: Json): string {
-  const [what, details] = [
+  const said = [
+    memberOf(warning, "type"),
     memberOf(warning, "feature") ?? memberOf(warning, "setting"),
     memberOf(warning, "details") ?? memberOf(warning, "message"),
   ];
-  const named = stringOf(memberOf(warning, "type"));
-  return [named, stringOf(what), stringOf(details)].filter((word) => word !== "").join(": ");
+  return said
+    .map(stringOf)
+    .filter((word) => word !== "")
+    .join(": ");
 }

@@ -1,7 +1,7 @@
 /** Files in a prompt of the AI SDK: as each version writes them, or as a text when this model cannot read them. */
 
 import type { FilePart, ToolOutput } from "@capstan/core";
-import { diffText } from "../diff-text.ts";
+import { saidText } from "../diff-text.ts";
 import { base64Of, type Blobs, FILE_GAPS, fileMarker, fileText, isImage, mediaTypeOf } from "../provider/files.ts";
 import { isBlank } from "../wire-text.ts";
 import type { AiPart, AiUrlTest, AiVersion } from "./language-model.ts";
@@ -21,7 +21,9 @@ export function filePart(part: FilePart, context: FileContext): AiPart {
   const mediaType = mediaTypeOf(part);
   const content = fileText(part, context.blobs);
   if (content !== undefined && context.files?.includes(mediaType) !== true) {
-    return textPart(isBlank(content) ? fileMarker(part, "it is empty") : `${fileMarker(part, "its text")}\n${content}`);
+    return textPart(
+      isBlank(content) ? fileMarker(part, FILE_GAPS.empty) : `${fileMarker(part, "its text")}\n${content}`,
+    );
   }
   const data = bytesOf(part, context);
   if (data.gap !== undefined) return textPart(fileMarker(part, data.gap));
@@ -53,7 +55,7 @@ export function resultParts(output: ToolOutput, context: FileContext): ResultPar
   const below: AiPart[] = [];
   const failed = output.isError === true;
   const value = output.content.flatMap((part): readonly AiPart[] => {
-    if (part.type !== "file") return textsOf(part.type === "diff" ? diffText(part) : part.text);
+    if (part.type !== "file") return textsOf(saidText(part));
     const sent = filePart(part, context);
     if (sent.type !== "file") return [sent];
     const inside = context.imageInToolResult && !failed ? insideResult(part, context) : undefined;

@@ -1,7 +1,9 @@
 /** Our messages as the prompt of an AI SDK model (`LanguageModelV2Prompt` to `LanguageModelV4Prompt`). Pure. */
 
-import { type Json, type Message, type Part, sha256, textOf, type ToolCallPart } from "@capstan/core";
+import type { Json, Message, Part, ToolCallPart } from "@capstan/core";
+import { derivedId, inputOf, ownSeal } from "../provider/call.ts";
 import { isObject, memberOf, stringOf } from "../provider/json.ts";
+import { systemText } from "../provider/system-text.ts";
 import { isBlank } from "../wire-text.ts";
 import type { AiMessage, AiPart, AiProviderOptions } from "./language-model.ts";
 import { type FileContext, filePart, resultParts, textPart, textsOf } from "./prompt-files.ts";
@@ -35,10 +37,9 @@ export function toPrompt(
 }
 
 function fromUser(message: Message, ids: CallIds, context: PromptContext): readonly AiMessage[] {
-  // most providers take system text at the very start only; the tag is the one that the loop's own markers use
   if (message.role === "system") {
-    const said = textOf(message.parts);
-    return isBlank(said) ? [] : [{ role: "user", content: textsOf(`<system>${said}</system>`) }];
+    const said = systemText(message);
+    return said === "" ? [] : [{ role: "user", content: textsOf(said) }];
   }
   const results: AiPart[] = [];
   const below: AiPart[] = [];
@@ -74,11 +75,11 @@ function fromAssistant(message: Message, ids: CallIds, context: PromptContext): 
 
 /** What the decoder keeps right behind a text or a file. */
 function isState(part: Part, sealedBy: string): boolean {
-  return part.type === "opaque" && part.seal.provider === sealedBy && memberOf(part.seal.data, "type") === "metadata";
+  return part.type === "opaque" && memberOf(ownSeal(part.seal, sealedBy), "type") === "metadata";
 }
 
 function addPart(content: AiPart[], part: Part, ids: CallIds, context: PromptContext): void {
-  const seal = "seal" in part && part.seal?.provider === context.sealedBy ? part.seal.data : undefined;
+  const seal = "seal" in part ? ownSeal(part.seal, context.sealedBy) : undefined;
   switch (part.type) {
     case "text":
       return void content.push(...textsOf(part.text));
@@ -101,12 +102,11 @@ function addPart(content: AiPart[], part: Part, ids: CallIds, context: PromptCon
 }
 
 function callPart(part: ToolCallPart, toolCallId: string, seal: Json | undefined): AiPart {
-  const input = isObject(part.input) ? part.input : part.input === null ? {} : { input: part.input };
   return {
     type: "tool-call",
     toolCallId,
     toolName: part.name,
-    input,
+    input: inputOf(part),
     ...(part.by === "provider" && { providerExecuted: true }),
     ...optionsOf(memberOf(seal, "metadata")),
   };
@@ -153,7 +153,7 @@ class CallIds {
   }
 
   give({ callId, seal }: ToolCallPart): string {
-    const own = seal?.provider === this.#sealedBy ? stringOf(memberOf(seal.data, "id")) : "";
+    const own = stringOf(memberOf(ownSeal(seal, this.#sealedBy), "id"));
     const id = own === "" || this.#used.has(own) ? derivedId(callId) : own;
     this.#byCall.set(callId, id);
     this.#used.add(id);
@@ -163,8 +163,4 @@ class CallIds {
   find(callId: string): string {
     return this.#byCall.get(callId) ?? derivedId(callId);
   }
-}
-
-function derivedId(callId: string): string {
-  return `call_${sha256(callId).slice(0, 24)}`;
 }

@@ -1,7 +1,7 @@
 /** How an AI SDK stream ends: finish reasons and usage of all three versions in Capstan's words. */
 
 import type { Json, TurnReason, Usage } from "@capstan/core";
-import { countOf, memberOf } from "../provider/json.ts";
+import { countOf, isCount, lookUp, memberOf } from "../provider/json.ts";
 
 const REASONS: Readonly<Record<string, TurnReason>> = {
   stop: "stop",
@@ -40,10 +40,6 @@ export function endingOf(finishReason: Json | undefined, called: boolean): Endin
   return { ...named, reason: called && (known === "stop" || known === "other") ? "tool-calls" : known };
 }
 
-function lookUp(table: Readonly<Record<string, TurnReason>>, word: Json | undefined): TurnReason | undefined {
-  return typeof word === "string" && Object.hasOwn(table, word) ? table[word] : undefined;
-}
-
 /** Of these providers, V2 counts the input without what came from a cache. */
 const UNCACHED_V2 = /anthropic|bedrock/i;
 
@@ -51,11 +47,11 @@ const UNCACHED_V2 = /anthropic|bedrock/i;
 export function usageOf(usage: Json | undefined, provider: string): Usage {
   const input = memberOf(usage, "inputTokens");
   if (typeof input === "object" && input !== null) return structured(input, memberOf(usage, "outputTokens"));
-  const cached = round(memberOf(usage, "cachedInputTokens"));
-  const total = round(input);
+  const cached = countOf(memberOf(usage, "cachedInputTokens"));
+  const total = countOf(input);
   return {
     inputTokens: UNCACHED_V2.test(provider) || cached > total ? total : total - cached,
-    outputTokens: round(memberOf(usage, "outputTokens")),
+    outputTokens: countOf(memberOf(usage, "outputTokens")),
     ...given("cacheReadTokens", memberOf(usage, "cachedInputTokens")),
     ...given("reasoningTokens", memberOf(usage, "reasoningTokens")),
   };
@@ -66,12 +62,12 @@ function structured(input: Json, output: Json | undefined): Usage {
   const fresh = memberOf(input, "noCache");
   const inputTokens =
     typeof fresh === "number"
-      ? round(fresh)
-      : Math.max(0, round(memberOf(input, "total")) - round(read) - round(written));
-  const parts = round(memberOf(output, "text")) + round(memberOf(output, "reasoning"));
+      ? countOf(fresh)
+      : Math.max(0, countOf(memberOf(input, "total")) - countOf(read) - countOf(written));
+  const parts = countOf(memberOf(output, "text")) + countOf(memberOf(output, "reasoning"));
   return {
     inputTokens,
-    outputTokens: round(memberOf(output, "total")) || parts,
+    outputTokens: countOf(memberOf(output, "total")) || parts,
     ...given("cacheReadTokens", read),
     ...given("cacheWriteTokens", written),
     ...given("reasoningTokens", memberOf(output, "reasoning")),
@@ -79,11 +75,5 @@ function structured(input: Json, output: Json | undefined): Usage {
 }
 
 function given<Name extends keyof Usage>(name: Name, value: Json | undefined): { readonly [N in Name]?: number } {
-  return (typeof value === "number" && Number.isFinite(value) ? { [name]: round(value) } : {}) as {
-    readonly [N in Name]?: number; // the computed name is Name
-  };
-}
-
-function round(value: Json | undefined): number {
-  return Math.round(countOf(value));
+  return (isCount(value) ? { [name]: countOf(value) } : {}) as { readonly [N in Name]?: number }; // the name is Name
 }

@@ -1,17 +1,10 @@
 /** Parts as content blocks of the Messages API (protocols.md section 1.2), each one as JSON text. Pure. */
 
 import type { FilePart, Part, Seal, ToolCallPart, ToolOutput } from "@capstan/core";
-import { diffText } from "../diff-text.ts";
-import {
-  base64Of,
-  type Blobs,
-  FILE_GAPS,
-  fileMarker,
-  fileText,
-  isImage,
-  mediaTypeOf,
-  refuseTooLarge,
-} from "../provider/files.ts";
+import { saidText } from "../diff-text.ts";
+import { inputOf, ownSeal } from "../provider/call.ts";
+import type { EncodeContext } from "../provider/encoded-messages.ts";
+import { base64Of, FILE_GAPS, fileMarker, fileText, isImage, mediaTypeOf, refuseTooLarge } from "../provider/files.ts";
 import { isObject, memberOf } from "../provider/json.ts";
 import { isBlank, wireJson } from "../wire-text.ts";
 
@@ -20,14 +13,10 @@ const PROVIDER = ANTHROPIC.id;
 
 export type Block = { readonly json: string; readonly kind: "content" | "thinking" | "opaque" | "result" };
 
-export type BlockContext = {
+export type BlockContext = EncodeContext & {
   /** Thinking of another model is not sent: the newer ones refuse it. */
   readonly modelId: string;
   readonly images: boolean;
-  /** Bytes of the blobs that the message names, in base64. */
-  readonly blobs: Blobs;
-  readonly idOfCall: (part: ToolCallPart) => string;
-  readonly idOfResult: (callId: string) => string;
 };
 
 /** The block of one part, or undefined when it is not for this model. */
@@ -66,28 +55,27 @@ function content(block: unknown): Block {
 }
 
 function thinkingBlock(thinking: string, seal: Seal, modelId: string): Block | undefined {
-  if (seal.provider !== PROVIDER || memberOf(seal.data, "model") !== modelId) return undefined;
-  const redacted = memberOf(seal.data, "redacted");
+  const data = ownSeal(seal, PROVIDER);
+  if (data === undefined || memberOf(data, "model") !== modelId) return undefined;
+  const redacted = memberOf(data, "redacted");
   if (typeof redacted === "string") {
     return { kind: "thinking", json: wireJson({ type: "redacted_thinking", data: redacted }) };
   }
-  const signature = memberOf(seal.data, "signature");
+  const signature = memberOf(data, "signature");
   if (typeof signature !== "string" || signature === "") return undefined;
   return { kind: "thinking", json: wireJson({ type: "thinking", thinking, signature }) };
 }
 
 function callBlock(part: ToolCallPart, context: BlockContext): Block {
-  const input = isObject(part.input) ? part.input : part.input === null ? {} : { input: part.input };
-  const extra = part.seal?.provider === PROVIDER ? memberOf(part.seal.data, "extra") : undefined;
-  const own = { type: "tool_use", id: context.idOfCall(part), name: part.name, input };
+  const extra = memberOf(ownSeal(part.seal, PROVIDER), "extra");
+  const own = { type: "tool_use", id: context.idOfCall(part), name: part.name, input: inputOf(part) };
   return content(isObject(extra) ? { ...own, ...extra } : own);
 }
 
 function resultBlock(id: string, output: ToolOutput, context: BlockContext): Block {
   const blocks: string[] = [];
   for (const part of output.content) {
-    const block =
-      part.type === "file" ? fileBlock(part, context) : textBlock(part.type === "diff" ? diffText(part) : part.text);
+    const block = part.type === "file" ? fileBlock(part, context) : textBlock(saidText(part));
     if (block !== undefined) blocks.push(block.json);
   }
   if (output.content.length === 0 && output.output !== undefined) {
@@ -113,7 +101,7 @@ function fileBlock(part: FilePart, context: BlockContext): Block | undefined {
   if (data.type === "url") return textBlock(fileMarker(part, data.url));
   const text = fileText(part, context.blobs);
   if (text === undefined) return textBlock(fileMarker(part, FILE_GAPS.unreadable));
-  if (isBlank(text)) return textBlock(fileMarker(part, "it is empty"));
+  if (isBlank(text)) return textBlock(fileMarker(part, FILE_GAPS.empty));
   return content({
     type: "document",
     source: { type: "text", media_type: "text/plain", data: text },

@@ -1,7 +1,8 @@
 /** The body of `POST /v1/messages` (protocols.md section 1.1) as segments of JSON text. */
 
 import type { Json, ModelRequest, ModelSettings, ToolSpec } from "@capstan/core";
-import { requestError } from "../provider/errors.ts";
+import { BUDGETS, type Effort, effortOf } from "../provider/effort.ts";
+import { nothingToSend } from "../provider/errors.ts";
 import { loadBlobs } from "../provider/files.ts";
 import { objectOf } from "../provider/json.ts";
 import { wireJson } from "../wire-text.ts";
@@ -18,7 +19,7 @@ export type BodyOptions = {
   readonly images: boolean;
   /** Whether the endpoint takes `cache_control`. */
   readonly cacheMarkers: boolean;
-  readonly extraBody?: Json;
+  readonly extraBody: Json | undefined;
 };
 
 export type BodyEncoder = (request: ModelRequest) => Promise<readonly string[]>;
@@ -57,11 +58,7 @@ export function bodyEncoder(options: BodyOptions, shape: BodyShape = streamed): 
     if (tools !== "" && !("tools" in extra)) segments.push(tools);
     if (system !== "" && !("system" in extra)) segments.push(system);
     if ("messages" in extra) return [...segments, "}"];
-    if (list.length === 0)
-      throw requestError(
-        ANTHROPIC,
-        "The conversation holds nothing that can be sent to the model. Send a text that is not empty.",
-      );
+    if (list.length === 0) throw nothingToSend(ANTHROPIC);
     segments.push(',"messages":[');
     for (const segment of list) segments.push(segment);
     segments.push("]}");
@@ -139,9 +136,7 @@ function parameters(options: BodyOptions, settings: ModelSettings, tools: readon
 }
 
 type Reasoning = { readonly thinking?: { readonly [key: string]: Json }; readonly effort?: Effort };
-type Effort = "low" | "medium" | "high";
 
-const BUDGETS = { low: 2_048, medium: 8_192, high: 24_576, adaptive: 8_192 } as const;
 /** Newer models leave the text of their thinking out unless asked for a summary: people would see nothing happen. */
 const ADAPTIVE = { type: "adaptive", display: "summarized" } as const;
 /** Smallest budget that the API takes. */
@@ -157,7 +152,7 @@ function reasoning({ thinking: mode }: BodyOptions, settings: ModelSettings, for
     if (mode === "budget" || mode === "either") return { thinking: enabled(wish.budgetTokens) };
     return { thinking: ADAPTIVE, effort: effortOf(wish.budgetTokens) };
   }
-  if (mode === "budget") return { thinking: enabled(BUDGETS[wish]) };
+  if (mode === "budget") return { thinking: enabled(BUDGETS[wish === "adaptive" ? "medium" : wish]) };
   return wish === "adaptive" ? { thinking: ADAPTIVE } : { thinking: ADAPTIVE, effort: wish };
 }
 
@@ -168,10 +163,4 @@ function withoutThinking(mode: Thinking, asked: boolean): Reasoning {
 
 function enabled(budgetTokens: number): { readonly [key: string]: Json } {
   return { type: "enabled", budget_tokens: Math.max(MIN_BUDGET, Math.round(budgetTokens)) };
-}
-
-/** Models without budgets are steered by effort: the nearest one. */
-function effortOf(budgetTokens: number): Effort {
-  if (budgetTokens < (BUDGETS.low + BUDGETS.medium) / 2) return "low";
-  return budgetTokens < (BUDGETS.medium + BUDGETS.high) / 2 ? "medium" : "high";
 }

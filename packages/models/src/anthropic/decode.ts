@@ -1,23 +1,17 @@
 /** The event stream of the Messages API (protocols.md section 1.2) as model events. Pure; one decoder a response. */
 
-import type { Json, ModelEvent, Usage } from "@capstan/core";
-import { type Price, withCost } from "../price.ts";
+import type { Json, ModelEvent, TurnReason, Usage } from "@capstan/core";
+import { withCost } from "../price.ts";
 import { protocolError } from "../provider/errors.ts";
-import type { StreamDecoder, ToError } from "../provider/http-stream.ts";
-import { memberOf } from "../provider/json.ts";
+import { EventBatch, parseEvent } from "../provider/event-batch.ts";
+import type { AnswerOptions } from "../provider/http-model.ts";
+import type { StreamDecoder } from "../provider/http-stream.ts";
+import { countOf, isCount, lookUp, memberOf, stringOf } from "../provider/json.ts";
 import type { SseEvent } from "../sse.ts";
 import { ANTHROPIC } from "./blocks.ts";
 import { addOther, addText, endBlock, type OpenBlock, openBlock } from "./open-block.ts";
 
-export type DecoderOptions = {
-  /** Goes into the seal of thinking: only this model gets it back. */
-  readonly modelId: string;
-  readonly price: Price | undefined;
-  /** The typed error of an `error` event. */
-  readonly toError: ToError;
-};
-
-const REASONS: Readonly<Record<string, Extract<ModelEvent, { type: "finish" }>["reason"]>> = {
+const REASONS: Readonly<Record<string, TurnReason>> = {
   end_turn: "stop",
   stop_sequence: "stop",
   tool_use: "tool-calls",
@@ -28,7 +22,8 @@ const REASONS: Readonly<Record<string, Extract<ModelEvent, { type: "finish" }>["
   model_context_window_exceeded: "context-exceeded",
 };
 
-export function messageDecoder(options: DecoderOptions): StreamDecoder {
+/** The model that was asked goes into the seals of thinking: only it gets them back. */
+export function messageDecoder(options: AnswerOptions): StreamDecoder {
   return new Decoder(options);
 }
 
@@ -52,29 +47,26 @@ const COUNTERS = [
 ] as const;
 
 class Decoder implements StreamDecoder {
-  readonly #options: DecoderOptions;
+  readonly #options: AnswerOptions;
   readonly #open = new Map<number, OpenBlock>();
   #blocks = 0;
   #plain: PlainDelta = NO_PLAIN;
-  #out: ModelEvent[] = [];
-  /** The newest delta of the batch in hand: nobody else has it yet. */
-  #last: { readonly type: "block-delta"; readonly index: number; delta: string } | undefined;
+  readonly #out = new EventBatch();
   readonly #usage: { [Name in (typeof COUNTERS)[number]]?: Json } = {};
   #rawReason: string | undefined;
   finished = false;
   started = false;
 
-  constructor(options: DecoderOptions) {
+  constructor(options: AnswerOptions) {
     this.#options = options;
   }
 
   push(events: readonly SseEvent[]): readonly ModelEvent[] {
-    this.#out = [];
     for (const { event, data } of events) {
       if (this.finished) break;
       if (!this.#plainDelta(data)) this.#read(event, data);
     }
-    return this.#out;
+    return this.#out.take();
   }
 
   end(): readonly ModelEvent[] {
@@ -106,8 +98,8 @@ class Decoder implements StreamDecoder {
   }
 
   #read(name: string | undefined, data: string): void {
-    const event = parseEvent(data);
-    if (event === undefined) return;
+    if (data === "[DONE]") return; // some gateways end like another protocol
+    const event = parseEvent(ANTHROPIC, data);
     const type = memberOf(event, "type") ?? name;
     switch (type) {
       case "message_start":
@@ -132,13 +124,7 @@ class Decoder implements StreamDecoder {
     if (this.started) throw protocolError(ANTHROPIC, "began a second message in one answer", { retryable: true });
     this.started = true;
     this.#addUsage(memberOf(message, "usage"));
-    const model = memberOf(message, "model");
-    const id = memberOf(message, "id");
-    this.#out.push({
-      type: "start",
-      model: typeof model === "string" ? model : this.#options.modelId,
-      ...(typeof id === "string" && { responseId: id }),
-    });
+    this.#out.start(this.#options.modelId, memberOf(message, "model"), memberOf(message, "id"));
   }
 
   #startBlock(index: number, block: Json | undefined): void {
@@ -164,21 +150,15 @@ class Decoder implements StreamDecoder {
     if (delta !== "" && addText(block, type, delta)) this.#show(block, delta);
   }
 
-  /** Deltas of one block that stand side by side in a batch travel as one. */
   #show(block: OpenBlock, delta: string): void {
-    if (block.shown === undefined) return;
-    if (this.#last?.index === block.index && this.#out.at(-1) === this.#last) this.#last.delta += delta;
-    else {
-      this.#last = { type: "block-delta", index: block.index, delta };
-      this.#out.push(this.#last);
-    }
+    if (block.shown !== undefined) this.#out.delta(block.index, delta);
   }
 
   #stopBlock(index: number): void {
     const block = this.#block(index);
     this.#open.delete(index);
     if (this.#plain.block === block) this.#plain = NO_PLAIN;
-    this.#out.push({ type: "block-end", index: block.index, part: endBlock(block, this.#options.modelId) });
+    this.#out.end(block.index, endBlock(block, this.#options.modelId));
   }
 
   #messageDelta(event: Json): void {
@@ -193,7 +173,7 @@ class Decoder implements StreamDecoder {
     if (this.#open.size > 0) throw protocolError(ANTHROPIC, "ended the answer inside a block", { retryable: true });
     this.finished = true;
     const raw = this.#rawReason;
-    const reason = (raw !== undefined && Object.hasOwn(REASONS, raw) ? REASONS[raw] : undefined) ?? "other";
+    const reason = lookUp(REASONS, raw) ?? "other";
     const usage = withCost(toUsage(this.#usage), this.#options.price);
     this.#out.push({ type: "finish", reason, ...(raw !== undefined && { rawReason: raw }), usage });
   }
@@ -225,37 +205,20 @@ function isEnd(data: string, at: number): boolean {
   return /^[ \t\r\n]*\}[ \t\r\n]*\}[ \t\r\n]*$/.test(data.slice(at));
 }
 
-function parseEvent(data: string): Json | undefined {
-  if (data === "[DONE]") return undefined; // some gateways end like another protocol
-  try {
-    return JSON.parse(data) as Json;
-  } catch (cause) {
-    throw protocolError(ANTHROPIC, "sent an event that is not JSON", { retryable: true, cause });
-  }
-}
-
 function indexOf(event: Json): number {
   const index = memberOf(event, "index");
   return typeof index === "number" ? index : -1;
 }
 
-function stringOf(value: Json | undefined): string {
-  return typeof value === "string" ? value : "";
-}
-
 function toUsage(counts: { readonly [Name in (typeof COUNTERS)[number]]?: Json }): Usage {
-  const cacheReadTokens = countOf(counts["cache_read_input_tokens"]);
-  const cacheWriteTokens = countOf(counts["cache_creation_input_tokens"]);
-  const reasoningTokens = countOf(memberOf(counts["output_tokens_details"], "thinking_tokens"));
+  const read = counts["cache_read_input_tokens"];
+  const written = counts["cache_creation_input_tokens"];
+  const reasoning = memberOf(counts["output_tokens_details"], "thinking_tokens");
   return {
-    inputTokens: countOf(counts["input_tokens"]) ?? 0,
-    outputTokens: countOf(counts["output_tokens"]) ?? 0,
-    ...(cacheReadTokens !== undefined && { cacheReadTokens }),
-    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
-    ...(reasoningTokens !== undefined && { reasoningTokens }),
+    inputTokens: countOf(counts["input_tokens"]),
+    outputTokens: countOf(counts["output_tokens"]),
+    ...(isCount(read) && { cacheReadTokens: countOf(read) }),
+    ...(isCount(written) && { cacheWriteTokens: countOf(written) }),
+    ...(isCount(reasoning) && { reasoningTokens: countOf(reasoning) }),
   };
-}
-
-function countOf(value: Json | undefined): number | undefined {
-  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? Math.round(value) : undefined;
 }

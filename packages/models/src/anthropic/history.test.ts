@@ -8,6 +8,7 @@ const options = {
   modelId: "claude-a",
   maxOutputTokens: 1_000,
   maxOutputLimit: 10_000,
+  extraBody: undefined,
   thinking: "adaptive",
   images: true,
   cacheMarkers: true,

@@ -1,8 +1,11 @@
 /** The message list of a request. Each message is encoded once and kept by identity; a turn joins the kept texts. */
 
-import { type Message, sha256, type ToolCallPart } from "@capstan/core";
+import type { Message, ToolCallPart } from "@capstan/core";
+import { derivedId, ownSeal } from "../provider/call.ts";
+import { startsWith } from "../provider/encoded-messages.ts";
 import { type Blobs, blobsOf } from "../provider/files.ts";
 import { memberOf } from "../provider/json.ts";
+import { systemText } from "../provider/system-text.ts";
 import { ANTHROPIC, type Block, type BlockContext, inAnswer, textBlock, toBlock } from "./blocks.ts";
 
 /** One message as `,{"role":...,"content":[...]}` with the places where it can be cut. */
@@ -92,12 +95,6 @@ export function historyEncoder(modelId: string, options: { readonly images: bool
       return join(walk.entries, markedEntries(walk.entries, cache, maxMarkers));
     },
   };
-}
-
-function startsWith(messages: readonly Message[], beginning: readonly Message[]): boolean {
-  if (beginning.length > messages.length) return false;
-  for (let index = beginning.length - 1; index >= 0; index--) if (messages[index] !== beginning[index]) return false;
-  return true;
 }
 
 function take(walk: Walk, message: Message, entry: Encoded | undefined): void {
@@ -203,19 +200,15 @@ function encodeMessage(
     idOfResult: (callId) => idAmong(sources, callId) ?? derivedId(callId),
   };
   const role = message.role === "assistant" ? "assistant" : "user";
+  if (message.role === "system") {
+    const block = textBlock(systemText(message));
+    return encodedOf(role, block === undefined ? [] : [block], [], undefined);
+  }
   const parts = role === "assistant" ? message.parts.map((part) => inAnswer(part)) : message.parts;
   const blocks = parts.map((part) => toBlock(part, context)).filter((block) => block !== undefined);
-  if (message.role === "system") return encodedOf(role, asSystemText(message), [], undefined);
   if (role === "assistant") trimEnd(blocks);
   const answers = blocks.some((block) => block.kind === "result") ? [...sources] : undefined;
   return encodedOf(role, blocks, calls, answers);
-}
-
-/** Older models refuse system messages between others; the tag is the one that the loop's own markers use. */
-function asSystemText(message: Message): Block[] {
-  const text = message.parts.map((part) => (part.type === "text" ? part.text : "")).join("\n");
-  const block = text.trim() === "" ? undefined : textBlock(`<system>${text}</system>`);
-  return block === undefined ? [] : [block];
 }
 
 /** An assistant message may end neither with thinking nor with white space. */
@@ -248,12 +241,8 @@ function encodedOf(
 }
 
 function ownId(part: ToolCallPart): string | undefined {
-  const id = part.seal?.provider === ANTHROPIC.id ? memberOf(part.seal.data, "id") : undefined;
+  const id = memberOf(ownSeal(part.seal, ANTHROPIC.id), "id");
   return typeof id === "string" && WIRE_ID.test(id) ? id : undefined;
-}
-
-function derivedId(callId: string): string {
-  return `call_${sha256(callId).slice(0, 24)}`;
 }
 
 function idAmong(sources: readonly Encoded[], callId: string): string | undefined {

@@ -3,7 +3,7 @@
  * with `@pydantic/genai-prices` 0.1.8; it does not yet have the cache read of Sonnet 5.5 (halved on 2026-10-07) and Haiku 5.5.
  */
 
-import type { Price } from "../price.ts";
+import type { Price } from "@capstan/core";
 
 /**
  * `budget`: thinks only with a token budget. `either`: budget or adaptive, off by default. `adaptive`: adaptive, off by

@@ -1,7 +1,7 @@
 /** One content block of an answer while it arrives. Private to the decoder, which hands out the part when it ends. */
 
 import type { Json, ModelEvent, Part, Seal } from "@capstan/core";
-import { isObject, memberOf, objectOf, parsedInput, stringOf } from "../provider/json.ts";
+import { isObject, lookUp, memberOf, objectOf, parsedInput, stringOf } from "../provider/json.ts";
 import { ANTHROPIC } from "./blocks.ts";
 
 export type OpenBlock = {
@@ -26,7 +26,7 @@ const KINDS: Readonly<Record<string, OpenBlock["kind"]>> = {
 
 export function openBlock(index: number, start: Json | undefined): OpenBlock {
   const wire = isObject(start) ? { ...start } : {};
-  const kind = KINDS[stringOf(wire["type"])] ?? "opaque";
+  const kind = lookUp(KINDS, wire["type"]) ?? "opaque";
   const text = kind === "text" ? stringOf(wire["text"]) : kind === "thinking" ? stringOf(wire["thinking"]) : "";
   return { index, kind, wire, text, shown: shownOf(kind, wire) };
 }

@@ -1,35 +1,24 @@
 /** What `anthropic` and `anthropicTokens` share: one set of options, read once. */
 
-import type { Json, ModelCapabilities } from "@capstan/core";
-import type { Price } from "../price.ts";
-import { type ApiKey, type Env, keySource, nonEmpty } from "../provider/credentials.ts";
-import { endpointUrl, isAuthorized, requestHeaders } from "../provider/endpoint.ts";
-import type { Endpoint } from "../provider/http-stream.ts";
-import { nodeTransport, type Transport } from "../transport.ts";
+import type { ModelCapabilities, Price } from "@capstan/core";
+import { type ApiKey, type Env, nonEmpty } from "../provider/credentials.ts";
+import { BEARER, type Endpoint, endpointOf, endpointUrl } from "../provider/endpoint.ts";
+import type { ProviderOptions } from "../provider/options.ts";
 import { ANTHROPIC } from "./blocks.ts";
 import type { BodyOptions } from "./body.ts";
 import { DEFAULT_MODEL, modelFacts } from "./model-table.ts";
 
-export type AnthropicOptions = {
-  /** Default: `ANTHROPIC_API_KEY`. Not needed when `headers` hold an `authorization`. */
-  readonly apiKey?: ApiKey;
+export type AnthropicOptions = ProviderOptions & {
   /** Sent as `authorization: Bearer ...` in place of a key: a JWT of a gateway, an OAuth token. */
   readonly authToken?: ApiKey;
-  /** With or without a final `/v1`. Default: `ANTHROPIC_BASE_URL`, else Anthropic's own. */
+  /** With or without a final `/v1`. */
   readonly baseUrl?: string;
-  /** Sent with every request; they win over ours. */
-  readonly headers?: Readonly<Record<string, string>>;
   /** Names for the `anthropic-beta` header. */
   readonly betas?: readonly string[];
-  /** Members merged into the body last; those of a request's settings win over these. */
-  readonly extraBody?: Json;
-  readonly transport?: Transport;
   /** Default: what the model can do, at most `DEFAULT_OUTPUT_TOKENS`. */
   readonly maxOutputTokens?: number;
-  /** Merged over what is known about the model. `cacheMarkers: false` for an endpoint that refuses `cache_control`. */
+  /** `cacheMarkers: false` for an endpoint that refuses `cache_control`. */
   readonly capabilities?: ModelCapabilities;
-  /** Default: the published price, when it is known. */
-  readonly price?: Price;
 };
 
 export type AnthropicSettings = {
@@ -76,32 +65,22 @@ export function anthropicSettings(
       thinking: facts.thinking,
       images: capabilities.images !== false,
       cacheMarkers: capabilities.cacheMarkers !== false,
-      ...(options.extraBody !== undefined && { extraBody: options.extraBody }),
+      extraBody: options.extraBody,
     },
-    endpoint: endpointOf(env, options, path),
+    endpoint: anthropicEndpoint(env, options, path),
   };
 }
 
-function endpointOf(env: Env, options: AnthropicOptions, path: string): Endpoint {
-  const { authToken, headers, betas = [] } = options;
-  const authorized = isAuthorized(headers, "x-api-key");
+function anthropicEndpoint(env: Env, options: AnthropicOptions, path: string): Endpoint {
+  const { authToken, betas = [] } = options;
+  const apiKey = authToken ?? options.apiKey;
   const baseUrl = options.baseUrl ?? nonEmpty(env["ANTHROPIC_BASE_URL"]) ?? BASE_URL;
-  return {
+  return endpointOf(apiKey === undefined ? options : { ...options, apiKey }, {
     provider: ANTHROPIC,
-    url: endpointUrl(ANTHROPIC.label, baseUrl, path, "/v1"),
-    key: keySource({
-      provider: ANTHROPIC.id,
-      label: ANTHROPIC.label,
-      apiKey: authToken ?? options.apiKey,
-      variables: ["ANTHROPIC_API_KEY"],
-      env: authorized ? {} : env,
-      optional: authorized,
-    }),
-    authorize: (key) => (authToken === undefined ? { "x-api-key": key } : { authorization: `Bearer ${key}` }),
-    headers: requestHeaders(headers, {
-      "anthropic-version": VERSION,
-      ...(betas.length > 0 && { "anthropic-beta": betas.join(",") }),
-    }),
-    transport: options.transport ?? nodeTransport,
-  };
+    url: endpointUrl(ANTHROPIC, baseUrl, path, "/v1"),
+    env,
+    keyVariables: ["ANTHROPIC_API_KEY"],
+    keyHeader: authToken === undefined ? { name: "x-api-key" } : BEARER,
+    headers: { "anthropic-version": VERSION, ...(betas.length > 0 && { "anthropic-beta": betas.join(",") }) },
+  });
 }

@@ -1,14 +1,14 @@
 /** `ModelMessage`s of the AI SDK and ours. Pure. */
 
 import { type Json, type Message, type Part, text, textOf, type ToolOutput } from "@capstan/core";
-import { diffText } from "../diff-text.ts";
+import { saidText } from "../diff-text.ts";
 import { base64Of, FILE_GAPS, fileMarker, isImage, mediaTypeOf } from "../provider/files.ts";
 import { isObject, type JsonObject, listOf, memberOf, stringOf } from "../provider/json.ts";
 import { isBlank } from "../wire-text.ts";
 import { isMetadata, isModelExtra } from "./ai-extras.ts";
 import { toToolOutput } from "./ai-tool-output.ts";
-import { type Draft, type Note, resultOf } from "./draft.ts";
-import { fileOf } from "./files.ts";
+import { type Draft, type Note, resultOf, roleOf } from "./draft.ts";
+import { dataUrlType, readFile } from "./files.ts";
 import { bytesMember } from "./plain-json.ts";
 
 /** Names the seals of parts that only this format can say. */
@@ -25,10 +25,9 @@ export function readAiModel(message: JsonObject, note: Note): readonly Omit<Draf
   const parts =
     typeof content === "string" ? [text(content)] : listOf(content).flatMap((part) => readPart(part, theirs, note));
   const named = typeof id === "string" ? { id } : {};
-  if (role === "system" || role === "user" || role === "assistant") return [{ role, parts, ...named }];
   if (role === "tool") return parts.length === 0 ? [] : [{ role: "user", parts, ...named }];
-  note("role-unknown", `a message of role ${JSON.stringify(role ?? null)}`);
-  return [];
+  const known = roleOf(role, note);
+  return known === undefined ? [] : [{ role: known, parts, ...named }];
 }
 
 function readPart(part: Json, theirs: ReadonlySet<string>, note: Note): readonly Part[] {
@@ -46,7 +45,7 @@ function readPart(part: Json, theirs: ReadonlySet<string>, note: Note): readonly
     }
     case "file":
     case "image":
-      return readFile(part, note);
+      return [readForeignFile(part, note)];
     case "tool-call":
       return [readCall(part)];
     case "tool-result":
@@ -75,17 +74,10 @@ function readResult(part: Json): Part {
   return resultOf(callId ?? "", toToolOutput(memberOf(part, "output") ?? memberOf(part, "result") ?? null), name);
 }
 
-function readFile(part: Json, note: Note): readonly Part[] {
-  const [data, image] = [memberOf(part, "data"), memberOf(part, "image")];
-  const mediaType = stringOf(memberOf(part, "mediaType")) || dataType(data ?? image);
-  const file = fileOf({ ...bytesMember(data ?? image), mediaType, name: stringOf(memberOf(part, "filename")) });
-  if (file.part !== undefined) return [file.part];
-  note("file-unreadable", file.gap);
-  return [text(file.gap)];
-}
-
-function dataType(data: Json | undefined): string {
-  return /^data:([^;,]+)/.exec(stringOf(data))?.[1] ?? "";
+function readForeignFile(part: Json, note: Note): Part {
+  const data = memberOf(part, "data") ?? memberOf(part, "image");
+  const mediaType = stringOf(memberOf(part, "mediaType")) || dataUrlType(data);
+  return readFile({ ...bytesMember(data), mediaType, name: stringOf(memberOf(part, "filename")) }, note);
 }
 
 export function writeAiModel(messages: readonly Message[]): readonly JsonObject[] {
@@ -138,15 +130,13 @@ function writeResult(part: Extract<Part, { type: "tool-result" }>): JsonObject {
 }
 
 function writeOutput(output: ToolOutput): JsonObject {
-  const said = output.content.flatMap((item) =>
-    item.type === "file" ? [] : [item.type === "diff" ? diffText(item) : item.text],
-  );
+  const said = output.content.flatMap((item) => (item.type === "file" ? [] : [saidText(item)]));
   if (output.isError === true) return { type: "error-text", value: said.join("\n") };
   if (output.output !== undefined && said.length === output.content.length)
     return { type: "json", value: output.output };
   if (said.length === output.content.length) return { type: "text", value: said.join("\n") };
   const value = output.content.map((item): JsonObject => {
-    if (item.type !== "file") return { type: "text", text: item.type === "diff" ? diffText(item) : item.text };
+    if (item.type !== "file") return { type: "text", text: saidText(item) };
     const mediaType = mediaTypeOf(item);
     const kind = isImage(mediaType) ? "image" : "file";
     if (item.data.type === "url") return { type: `${kind}-url`, url: item.data.url };

@@ -4,8 +4,8 @@ import { type Json, type Part, text, textOutput, type ToolOutput } from "@capsta
 import { isObject, type JsonObject, listOf, memberOf, stringOf } from "../provider/json.ts";
 import { isMetadata, isUiExtra } from "./ai-extras.ts";
 import { jsonOutput } from "./ai-tool-output.ts";
-import { type Draft, type Note, resultOf } from "./draft.ts";
-import { fileOf } from "./files.ts";
+import { type Draft, type Note, resultOf, roleOf } from "./draft.ts";
+import { readFile } from "./files.ts";
 import { readOwnOutput } from "./own.ts";
 import { bytesMember } from "./plain-json.ts";
 
@@ -16,11 +16,9 @@ type Step = { readonly role: Draft["role"]; readonly parts: Part[]; readonly res
 
 /** Each step of the assistant becomes a message, followed by one of its results. */
 export function readAiUi(message: JsonObject, note: Note): readonly Omit<Draft, "at">[] {
-  const { id, role, parts } = message;
-  if (role !== "user" && role !== "assistant" && role !== "system") {
-    note("role-unknown", `a message of role ${JSON.stringify(role ?? null)}`);
-    return [];
-  }
+  const { id, parts } = message;
+  const role = roleOf(message["role"], note);
+  if (role === undefined) return [];
   const steps: Step[] = [];
   const begin = (as: Draft["role"], own?: string): Step => {
     const count = steps.filter((step) => step.role === role).length;
@@ -63,9 +61,8 @@ function readPart(part: Json, step: Step, note: Note): void {
     }
     case "file": {
       const { url, mediaType, filename } = part;
-      const file = fileOf({ ...bytesMember(url), mediaType: stringOf(mediaType), name: stringOf(filename) });
-      if (file.part === undefined) note("file-unreadable", file.gap);
-      return void step.parts.push(file.part ?? text(file.gap));
+      const file = { ...bytesMember(url), mediaType: stringOf(mediaType), name: stringOf(filename) };
+      return void step.parts.push(readFile(file, note));
     }
     case "source-url":
     case "source-document": {

@@ -1,19 +1,18 @@
 /** Messages of the Anthropic Messages API (protocols.md section 1.2) and ours. Pure. */
 
-import { type Json, type Message, type Part, text, textOf, type ToolOutput } from "@capstan/core";
+import { type FilePart, type Json, type Message, type Part, text, type TextPart, type ToolOutput } from "@capstan/core";
 import { ANTHROPIC, inAnswer, toBlock } from "../anthropic/blocks.ts";
 import { isObject, type JsonObject, listOf, memberOf, parseJson, stringOf } from "../provider/json.ts";
+import { systemText } from "../provider/system-text.ts";
 import { isBlank } from "../wire-text.ts";
-import { type Draft, type Note, resultOf } from "./draft.ts";
-import { fileOf } from "./files.ts";
+import { type Draft, type Note, resultOf, roleOf } from "./draft.ts";
+import { readFile } from "./files.ts";
 import { wireId } from "./wire-id.ts";
 
 export function readAnthropic(message: JsonObject, note: Note): readonly Omit<Draft, "at">[] {
-  const { id, role, content, model } = message;
-  if (role !== "user" && role !== "assistant" && role !== "system") {
-    note("role-unknown", `a message of role ${JSON.stringify(role ?? null)}`);
-    return [];
-  }
+  const { id, content, model } = message;
+  const role = roleOf(message["role"], note);
+  if (role === undefined) return [];
   const blocks = typeof content === "string" ? [{ type: "text", text: content }] : listOf(content);
   const parts = blocks.flatMap((block) => readBlock(block, stringOf(model), note));
   return [{ role, parts, ...(typeof id === "string" && { id }) }];
@@ -36,7 +35,7 @@ function readBlock(block: Json, model: string, note: Note): readonly Part[] {
     }
     case "image":
     case "document":
-      return readFile(block, note);
+      return [readSource(block, note)];
     case "tool_use":
       return [readCall(block)];
     case "tool_result":
@@ -80,32 +79,27 @@ function readResult(block: Json, note: Note): ToolOutput {
   const parts = items.flatMap((item): ToolOutput["content"] => {
     const type = memberOf(item, "type");
     if (type === "text") return [text(stringOf(memberOf(item, "text")))];
-    if (type === "image" || type === "document") return readFile(item, note);
+    if (type === "image" || type === "document") return [readSource(item, note)];
     note("part-unknown", `a block of type ${stringOf(type) || "none"} in a result`);
     return [];
   });
   return { content: parts, ...(memberOf(block, "is_error") === true && { isError: true }) };
 }
 
-function readFile(
-  block: Json,
-  note: Note,
-): readonly (ReturnType<typeof text> | NonNullable<ReturnType<typeof fileOf>["part"]>)[] {
+function readSource(block: Json, note: Note): FilePart | TextPart {
   const source = memberOf(block, "source");
   const [type, data, url, mediaType] = ["type", "data", "url", "media_type"].map((name) =>
     stringOf(memberOf(source, name)),
   );
   const name = stringOf(memberOf(block, "title"));
-  if (type === "content") return [text(textOfBlocks(memberOf(source, "content")))];
+  if (type === "content") return text(textOfBlocks(memberOf(source, "content")));
   const plain = type === "text" && data !== undefined && !isBlank(data);
-  const file = fileOf({
+  const file = {
     ...(type === "url" ? { url: url ?? "" } : { base64: plain ? Buffer.from(data).toString("base64") : (data ?? "") }),
     mediaType: plain ? "text/plain" : mediaType || (memberOf(block, "type") === "document" ? "application/pdf" : ""),
     name,
-  });
-  if (file.part !== undefined) return [file.part];
-  note("file-unreadable", file.gap);
-  return [text(file.gap)];
+  };
+  return readFile(file, note);
 }
 
 function textOfBlocks(content: Json | undefined): string {
@@ -118,11 +112,10 @@ function textOfBlocks(content: Json | undefined): string {
 /** Messages for the `messages` of a request. System messages become tagged text of the user, as a request has them. */
 export function writeAnthropic(messages: readonly Message[]): readonly JsonObject[] {
   return messages.flatMap((message) => {
-    const said = textOf(message.parts);
-    const system = isBlank(said) ? [] : [text(`<system>${said}</system>`)];
-    const answer = message.role === "assistant" ? message.parts.map((part) => inAnswer(part)) : message.parts;
-    const blocks = (message.role === "system" ? system : answer).flatMap((part) => writePart(part));
     const role = message.role === "assistant" ? "assistant" : "user";
+    const answer = role === "assistant" ? message.parts.map((part) => inAnswer(part)) : message.parts;
+    const parts = message.role === "system" ? [text(systemText(message))] : answer;
+    const blocks = parts.flatMap((part) => writePart(part));
     return blocks.length === 0 ? [] : [{ role, content: blocks }];
   });
 }

@@ -1,6 +1,6 @@
 /** A foreign message on its way to ours, and what had to be put right. */
 
-import type { Message, Part, ToolOutput } from "@capstan/core";
+import type { Json, Message, Part, ToolOutput } from "@capstan/core";
 import type { JsonObject } from "../provider/json.ts";
 
 export type RepairCode =
@@ -35,6 +35,13 @@ export type Draft = {
 };
 /** Reads one message. A format may put into one message what are several of ours. */
 export type ReadMessage = (message: JsonObject, note: Note) => readonly Omit<Draft, "at">[];
+
+/** Undefined for a role that we do not have, which is told. */
+export function roleOf(role: Json | undefined, note: Note): Message["role"] | undefined {
+  if (role === "user" || role === "assistant" || role === "system") return role;
+  note("role-unknown", `a message of role ${JSON.stringify(role ?? null)}`);
+  return undefined;
+}
 
 /** A result on its way: its call tells the name. */
 export function resultOf(callId: string, output: ToolOutput, name = ""): Part {

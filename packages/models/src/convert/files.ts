@@ -1,7 +1,9 @@
 /** Files of foreign messages: bytes that are base64, addresses that a provider may be given, a media type that is true. */
 
-import type { FilePart } from "@capstan/core";
+import { type FilePart, type Json, text, type TextPart } from "@capstan/core";
 import { fileMarker } from "../provider/files.ts";
+import { lookUp, stringOf } from "../provider/json.ts";
+import type { Note } from "./draft.ts";
 
 export type ForeignFile = {
   readonly base64?: string;
@@ -28,6 +30,19 @@ export function fileOf(file: ForeignFile): { readonly part?: FilePart; readonly 
     data: { type: "base64", base64: base64 ?? "" },
   };
   return base64 === undefined ? { gap: fileMarker(part, "its bytes are damaged") } : { part, gap: "" };
+}
+
+/** The part, or the text that stands for it, which is told. */
+export function readFile(file: ForeignFile, note: Note): FilePart | TextPart {
+  const { part, gap } = fileOf(file);
+  if (part !== undefined) return part;
+  note("file-unreadable", gap);
+  return text(gap);
+}
+
+/** The media type that a data URL names; "" for anything else. */
+export function dataUrlType(url: Json | undefined): string {
+  return /^data:([^;,]+)/.exec(stringOf(url))?.[1] ?? "";
 }
 
 const MEDIA_TYPE = /^[a-z]+\/[a-z0-9.+-]+(;.*)?$/i;
@@ -68,5 +83,5 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
 /** A picture unless its name says otherwise: nothing else is linked to without a type. */
 function typeOfUrl(url: string): string {
   const extension = /\.([a-z]+)(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? "";
-  return Object.hasOwn(EXTENSIONS, extension) ? (EXTENSIONS[extension] ?? "image/jpeg") : "image/jpeg";
+  return lookUp(EXTENSIONS, extension) ?? "image/jpeg";
 }

@@ -7,15 +7,16 @@ import {
   type Part,
   text,
   textOf,
+  type TextPart,
   textOutput,
   type ToolOutput,
 } from "@capstan/core";
-import { diffText } from "../diff-text.ts";
+import { saidText } from "../diff-text.ts";
 import { FILE_GAPS, fileMarker, fileText, fileUrl, isImage, mediaTypeOf } from "../provider/files.ts";
 import { type JsonObject, listOf, memberOf, parsedInput, stringOf } from "../provider/json.ts";
 import { isBlank } from "../wire-text.ts";
 import { type Draft, type Note, resultOf } from "./draft.ts";
-import { fileOf } from "./files.ts";
+import { dataUrlType, readFile } from "./files.ts";
 import { bytesMember } from "./plain-json.ts";
 import { wireId } from "./wire-id.ts";
 
@@ -81,7 +82,7 @@ function callOf(callId: string, name: Json | undefined, input: Json | undefined)
   return { type: "tool-call", callId, name: stringOf(name), input: parsed, by: "capstan" };
 }
 
-function readContent(content: Json | undefined, note: Note): readonly (ReturnType<typeof text> | FilePart)[] {
+function readContent(content: Json | undefined, note: Note): readonly (TextPart | FilePart)[] {
   if (typeof content === "string") return [text(content)];
   return listOf(content).flatMap((part) => {
     const type = stringOf(memberOf(part, "type"));
@@ -91,17 +92,15 @@ function readContent(content: Json | undefined, note: Note): readonly (ReturnTyp
         return [text(stringOf(memberOf(part, type)))];
       case "image_url": {
         const image = memberOf(part, "image_url");
-        return readFile(typeof image === "string" ? image : memberOf(image, "url"), "", note);
+        return [readUrl(typeof image === "string" ? image : memberOf(image, "url"), "", note)];
       }
       case "file":
-        return readFile(
-          memberOf(memberOf(part, "file"), "file_data"),
-          memberOf(memberOf(part, "file"), "filename"),
-          note,
-        );
+        return [
+          readUrl(memberOf(memberOf(part, "file"), "file_data"), memberOf(memberOf(part, "file"), "filename"), note),
+        ];
       case "input_audio": {
         const [data, format] = ["data", "format"].map((member) => memberOf(memberOf(part, "input_audio"), member));
-        return readFile(`data:audio/${stringOf(format)};base64,${stringOf(data)}`, "", note);
+        return [readUrl(`data:audio/${stringOf(format)};base64,${stringOf(data)}`, "", note)];
       }
       default:
         note("part-unknown", `a part of type ${type || "none"}`);
@@ -110,16 +109,8 @@ function readContent(content: Json | undefined, note: Note): readonly (ReturnTyp
   });
 }
 
-function readFile(
-  url: Json | undefined,
-  name: Json | undefined,
-  note: Note,
-): readonly (ReturnType<typeof text> | FilePart)[] {
-  const mediaType = /^data:([^;,]+)/.exec(stringOf(url))?.[1] ?? "";
-  const { part, gap } = fileOf({ ...bytesMember(url), mediaType, name: stringOf(name) });
-  if (part !== undefined) return [part];
-  note("file-unreadable", gap);
-  return [text(gap)];
+function readUrl(url: Json | undefined, name: Json | undefined, note: Note): TextPart | FilePart {
+  return readFile({ ...bytesMember(url), mediaType: dataUrlType(url), name: stringOf(name) }, note);
 }
 
 function readResult(content: Json | undefined, note: Note): ToolOutput {
@@ -159,7 +150,7 @@ function writeUser({ parts }: Message): readonly JsonObject[] {
   for (const part of parts) {
     if (part.type !== "tool-result") continue;
     const said = part.output.content.map((item) => {
-      if (item.type !== "file") return item.type === "diff" ? diffText(item) : item.text;
+      if (item.type !== "file") return saidText(item);
       content.push(...writeContent(item));
       return fileMarker(item, FILE_GAPS.below);
     });
@@ -174,7 +165,7 @@ function writeUser({ parts }: Message): readonly JsonObject[] {
   return [...results, { role: "user", content: plain ?? content }];
 }
 
-function writeContent(part: ReturnType<typeof text> | FilePart): readonly JsonObject[] {
+function writeContent(part: TextPart | FilePart): readonly JsonObject[] {
   if (part.type === "text") return isBlank(part.text) ? [] : [{ type: "text", text: part.text }];
   const blobs = new Map<string, string>();
   const url = fileUrl(part, blobs);

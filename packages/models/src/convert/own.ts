@@ -1,17 +1,15 @@
 /** Messages of our own format that came from outside: every part is looked at, what does not fit is left out. Pure. */
 
 import type { Json, Message, Part, Seal, ToolOutput } from "@capstan/core";
-import { isObject, type JsonObject, listOf, memberOf, stringOf } from "../provider/json.ts";
+import { isObject, type JsonObject, listOf, memberOf, objectOf, stringOf } from "../provider/json.ts";
 import { isServerBlock } from "./anthropic.ts";
-import type { Draft, Note } from "./draft.ts";
-import { fileOf } from "./files.ts";
+import { type Draft, type Note, roleOf } from "./draft.ts";
+import { readFile } from "./files.ts";
 
 export function readOwn(message: JsonObject, note: Note): readonly Omit<Draft, "at">[] {
-  const { id, role, parts, labels } = message;
-  if (role !== "user" && role !== "assistant" && role !== "system") {
-    note("role-unknown", `a message of role ${JSON.stringify(role ?? null)}`);
-    return [];
-  }
+  const { id, parts, labels } = message;
+  const role = roleOf(message["role"], note);
+  if (role === undefined) return [];
   const strings = listOf(labels).filter((label) => typeof label === "string");
   return [
     {
@@ -23,10 +21,9 @@ export function readOwn(message: JsonObject, note: Note): readonly Omit<Draft, "
   ];
 }
 
-function readPart(part: unknown, note: Note): readonly Part[] {
-  const read = isObject(part as JsonObject) ? knownPart(part as JsonObject, note) : undefined; // the history is plain JSON
-  if (read === undefined)
-    note("part-unknown", `a part of type ${stringOf(memberOf(part as JsonObject, "type")) || "none"}`);
+function readPart(part: Json, note: Note): readonly Part[] {
+  const read = isObject(part) ? knownPart(part, note) : undefined;
+  if (read === undefined) note("part-unknown", `a part of type ${stringOf(memberOf(part, "type")) || "none"}`);
   return read === undefined ? [] : [read];
 }
 
@@ -39,7 +36,7 @@ function knownPart(part: JsonObject, note: Note): Part | undefined {
     case "reasoning":
       return typeof text === "string" ? { type, text, ...(seal !== undefined && { seal }) } : undefined;
     case "file":
-      return readFile(part, note);
+      return readOwnFile(part, note);
     case "tool-call": {
       const by = part["by"] === "provider" || part["by"] === "client" ? part["by"] : "capstan";
       const sealed = seal === undefined ? {} : { seal };
@@ -59,8 +56,8 @@ function knownPart(part: JsonObject, note: Note): Part | undefined {
   }
 }
 
-function sealOf(seal: unknown): Seal | undefined {
-  const { provider, data } = isObject(seal as JsonObject) ? (seal as JsonObject) : {}; // the history is plain JSON
+function sealOf(seal: Json | undefined): Seal | undefined {
+  const { provider, data } = objectOf(seal);
   return typeof provider === "string" && data !== undefined ? { provider, data } : undefined;
 }
 
@@ -69,7 +66,7 @@ function isWhole(seal: Seal): boolean {
   return seal.provider !== "anthropic" || isServerBlock(seal.data);
 }
 
-function readFile(part: JsonObject, note: Note): Part | undefined {
+function readOwnFile(part: JsonObject, note: Note): Part {
   const { data } = part;
   const [mediaType, name] = [stringOf(part["mediaType"]), stringOf(part["name"])];
   const [type, hash, size] = ["type", "hash", "size"].map((member) => memberOf(data, member));
@@ -78,10 +75,7 @@ function readFile(part: JsonObject, note: Note): Part | undefined {
   }
   const bytes =
     type === "url" ? { url: stringOf(memberOf(data, "url")) } : { base64: stringOf(memberOf(data, "base64")) };
-  const file = fileOf({ ...bytes, mediaType, name });
-  if (file.part !== undefined) return file.part;
-  note("file-unreadable", file.gap);
-  return { type: "text", text: file.gap };
+  return readFile({ ...bytes, mediaType, name }, note);
 }
 
 /** The output of a call that stands elsewhere; what does not fit is left out in silence. */
@@ -89,10 +83,10 @@ export function readOwnOutput(output: Json): ToolOutput {
   return readOutput(output, () => {});
 }
 
-function readOutput(output: unknown, note: Note): ToolOutput {
-  const given = isObject(output as JsonObject) ? (output as JsonObject) : {}; // the history is plain JSON
+function readOutput(output: Json | undefined, note: Note): ToolOutput {
+  const given = objectOf(output);
   const content = listOf(given["content"]).flatMap((item): ToolOutput["content"] => {
-    if (memberOf(item, "type") === "diff") return readDiff(item as JsonObject);
+    if (memberOf(item, "type") === "diff") return readDiff(objectOf(item));
     const part = memberOf(item, "type") === "opaque" ? undefined : readPart(item, note)[0];
     return part?.type === "text" || part?.type === "file" ? [part] : [];
   });

@@ -1,8 +1,10 @@
 /** The body of `streamGenerateContent` (protocols.md section 3) as segments of JSON text; what changes least comes first. */
 
 import type { Json, ModelRequest, ModelSettings, ToolSpec } from "@capstan/core";
-import { requestError } from "../provider/errors.ts";
-import { isObject, listOf, objectOf } from "../provider/json.ts";
+import { toolEncoder } from "../provider/call.ts";
+import { BUDGETS, effortOf } from "../provider/effort.ts";
+import { nothingToSend } from "../provider/errors.ts";
+import { isObject, type JsonObject, listOf, objectOf } from "../provider/json.ts";
 import { wireJson } from "../wire-text.ts";
 import { contentsEncoder, continued } from "./history.ts";
 import type { Thinking } from "./model-table.ts";
@@ -23,7 +25,7 @@ export type BodyEncoder = (request: ModelRequest) => Promise<readonly string[]>;
 /** One encoder a model. `maxOutputTokens` of the options counts unless the request's settings say otherwise. */
 export function bodyEncoder(options: BodyOptions): BodyEncoder {
   const contents = contentsEncoder(options);
-  const declarations = declarationEncoder();
+  const declarations = toolEncoder(functionDeclarations);
   return async (request) => {
     const { settings } = request;
     const { messages, token } = continued(request.messages, options.modelId);
@@ -37,11 +39,7 @@ export function bodyEncoder(options: BodyOptions): BodyEncoder {
     if (request.system.trim() !== "" && !("systemInstruction" in extra))
       add(segments, `"systemInstruction":${wireJson({ parts: [{ text: request.system }] })}`);
     if ("contents" in extra) return [...segments, "}"];
-    if (list.length === 0)
-      throw requestError(
-        GEMINI,
-        "The conversation holds nothing that can be sent to the model. Send a text that is not empty.",
-      );
+    if (list.length === 0) throw nothingToSend(GEMINI);
     add(segments, '"contents":[');
     for (const segment of list) segments.push(segment);
     segments.push("]}");
@@ -54,10 +52,7 @@ function add(segments: string[], member: string): void {
 }
 
 /** Objects of both are merged member by member, so that an extra `generationConfig` adds to ours. */
-function merged(
-  own: { readonly [name: string]: Json },
-  extra: { readonly [name: string]: Json },
-): { [name: string]: Json } {
+function merged(own: JsonObject, extra: JsonObject): JsonObject {
   const all: { [name: string]: Json } = { ...own, ...extra };
   for (const name of ["generationConfig", "toolConfig"]) {
     if (isObject(own[name]) && isObject(extra[name])) all[name] = { ...own[name], ...extra[name] };
@@ -65,32 +60,21 @@ function merged(
   return all;
 }
 
-/** Encoded once for as long as the caller passes the same array. */
-function declarationEncoder(): (tools: readonly ToolSpec[]) => string {
-  const known = new WeakMap<readonly ToolSpec[], string>();
-  return (tools) => {
-    const found = known.get(tools);
-    if (found !== undefined) return found;
-    const functionDeclarations = tools.map(({ name, description, inputSchema }) => ({
-      name,
-      description,
-      parametersJsonSchema: inputSchema,
-    }));
-    const json = tools.length === 0 ? "" : wireJson({ functionDeclarations });
-    known.set(tools, json);
-    return json;
-  };
+function functionDeclarations(tools: readonly ToolSpec[]): string {
+  if (tools.length === 0) return "";
+  const made = tools.map(({ name, description, inputSchema }) => ({
+    name,
+    description,
+    parametersJsonSchema: inputSchema,
+  }));
+  return wireJson({ functionDeclarations: made });
 }
 
-function parameters(
-  options: BodyOptions,
-  settings: ModelSettings,
-  tools: readonly ToolSpec[],
-): { readonly [name: string]: Json } {
+function parameters(options: BodyOptions, settings: ModelSettings, tools: readonly ToolSpec[]): JsonObject {
   const { temperature, outputSchema, toolChoice = "auto" } = settings;
   const thinkingConfig = thinkingOf(options.thinking, settings.reasoning);
   const maxOutputTokens = outputLimit(options, settings, thinkingConfig);
-  const generationConfig: { readonly [name: string]: Json } = {
+  const generationConfig: JsonObject = {
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(temperature !== undefined && { temperature }),
     ...(thinkingConfig !== undefined && { thinkingConfig }),
@@ -104,21 +88,18 @@ function parameters(
   };
 }
 
-type ThinkingConfig = { readonly [name: string]: Json };
-
-const BUDGETS = { low: 2_048, medium: 8_192, high: 24_576 } as const;
 /** The model finds the size by itself. */
 const DYNAMIC = -1;
 /** Asks for the summaries that people see. */
 const SHOWN = { includeThoughts: true } as const;
 
-function thinkingOf(thinking: Thinking, wish: ModelSettings["reasoning"]): ThinkingConfig | undefined {
+function thinkingOf(thinking: Thinking, wish: ModelSettings["reasoning"]): JsonObject | undefined {
   if (thinking.kind === "none") return undefined;
   if (wish === undefined) return thinking.unasked ? SHOWN : undefined;
   if (thinking.kind === "level") {
     if (wish === "off") return { thinkingLevel: thinking.least };
     if (wish === "adaptive") return SHOWN;
-    return { ...SHOWN, thinkingLevel: (typeof wish === "object" ? levelOf(wish.budgetTokens) : wish).toUpperCase() };
+    return { ...SHOWN, thinkingLevel: (typeof wish === "object" ? effortOf(wish.budgetTokens) : wish).toUpperCase() };
   }
   if (wish === "off") return { thinkingBudget: thinking.off };
   if (wish === "adaptive") return { ...SHOWN, thinkingBudget: DYNAMIC };
@@ -126,17 +107,11 @@ function thinkingOf(thinking: Thinking, wish: ModelSettings["reasoning"]): Think
   return { ...SHOWN, thinkingBudget: Math.min(thinking.max, Math.max(thinking.min, asked)) };
 }
 
-/** Models without budgets are steered by levels: the nearest one. */
-function levelOf(budgetTokens: number): keyof typeof BUDGETS {
-  if (budgetTokens < (BUDGETS.low + BUDGETS.medium) / 2) return "low";
-  return budgetTokens < (BUDGETS.medium + BUDGETS.high) / 2 ? "medium" : "high";
-}
-
 /** Thoughts count towards the limit: what was asked for is left for the answer. */
 function outputLimit(
   options: BodyOptions,
   settings: ModelSettings,
-  config: ThinkingConfig | undefined,
+  config: JsonObject | undefined,
 ): number | undefined {
   const asked = settings.maxOutputTokens ?? options.maxOutputTokens;
   const budget = config?.["thinkingBudget"];

@@ -1,8 +1,7 @@
 /** Cuts the body into events. An error in the middle of a stream comes as bare JSON where an event was expected. */
 
-import type { PieceReader } from "../provider/http-stream.ts";
 import { parseJson } from "../provider/json.ts";
-import { sseReader, type SseEvent } from "../sse.ts";
+import { sseReader, type SseReader } from "../sse.ts";
 
 const LF = 10;
 /** No line of an event begins with these. */
@@ -10,7 +9,7 @@ const JSON_STARTS: readonly string[] = ["{", "["];
 /** An error is far smaller. */
 const MAX_ERROR_CHARACTERS = 64 * 1024;
 
-export function chunkReader(): PieceReader<SseEvent> {
+export function chunkReader(): SseReader {
   const events = sseReader();
   let atLineStart = true;
   /** The bare JSON so far; undefined outside of one. */

@@ -1,37 +1,19 @@
 /** The stream of `streamGenerateContent` (protocols.md section 3) as model events. Pure; one decoder a response. */
 
-import { CapstanError, type Json, type ModelEvent, type Part, type Usage } from "@capstan/core";
-import { type Price, withCost } from "../price.ts";
+import { CapstanError, type Json, type ModelEvent, type Part, type TurnReason, type Usage } from "@capstan/core";
+import { withCost } from "../price.ts";
 import { protocolError } from "../provider/errors.ts";
-import type { StreamDecoder, ToError } from "../provider/http-stream.ts";
-import {
-  countOf,
-  isObject,
-  type JsonObject,
-  listOf,
-  memberOf,
-  objectOf,
-  parseJson,
-  stringOf,
-} from "../provider/json.ts";
+import { EventBatch, parseEvent } from "../provider/event-batch.ts";
+import type { AnswerOptions } from "../provider/http-model.ts";
+import type { StreamDecoder } from "../provider/http-stream.ts";
+import { countOf, isObject, type JsonObject, listOf, lookUp, memberOf, objectOf, stringOf } from "../provider/json.ts";
 import type { SseEvent } from "../sse.ts";
 import { endText, type OpenText } from "./open-text.ts";
 import { plainText, plainTextReader } from "./plain-text.ts";
 import { GEMINI, sealOf, type Signed, signaturePart } from "./signature.ts";
 
-export type DecoderOptions = {
-  /** Goes into the seals: only this model gets them back. */
-  readonly modelId: string;
-  readonly price: Price | undefined;
-  /** The typed error of an error inside the stream. */
-  readonly toError: ToError;
-};
-
-type Finish = Extract<ModelEvent, { type: "finish" }>;
-type Reason = Finish["reason"];
-
 /** `error`: the provider failed at its own answer; the same request may well succeed. */
-const REASONS: Readonly<Record<string, Reason>> = {
+const REASONS: Readonly<Record<string, TurnReason>> = {
   STOP: "stop",
   FUNCTION_CALL: "stop", // what some gateways make of STOP
   MAX_TOKENS: "length",
@@ -50,19 +32,18 @@ const REASONS: Readonly<Record<string, Reason>> = {
   MALFORMED_RESPONSE: "error",
 };
 
-export function responseDecoder(options: DecoderOptions): StreamDecoder {
+/** The model that was asked goes into the seals: only it gets them back. */
+export function responseDecoder(options: AnswerOptions): StreamDecoder {
   return new Decoder(options);
 }
 
 class Decoder implements StreamDecoder {
-  readonly #options: DecoderOptions;
+  readonly #options: AnswerOptions;
   readonly #plain = plainTextReader();
   #blocks = 0;
   #calls = 0;
   #open: OpenText | undefined;
-  #out: ModelEvent[] = [];
-  /** The newest delta of the batch in hand: nobody else has it yet. */
-  #last: { readonly type: "block-delta"; readonly index: number; delta: string } | undefined;
+  readonly #out = new EventBatch();
   #usage: JsonObject = {};
   #rawReason: string | undefined;
   #blocked: string | undefined;
@@ -70,23 +51,21 @@ class Decoder implements StreamDecoder {
   finished = false;
   started = false;
 
-  constructor(options: DecoderOptions) {
+  constructor(options: AnswerOptions) {
     this.#options = options;
   }
 
   push(events: readonly SseEvent[]): readonly ModelEvent[] {
-    this.#out = [];
     for (const { data } of events) {
       const plain = this.#plain.read(data);
       if (plain !== undefined && this.#open?.kind === plain.kind) this.#show(this.#open, plain.text);
       else this.#read(data);
     }
-    return this.#out;
+    return this.#out.take();
   }
 
   /** Some servers repeat the finish reason in every chunk: the answer is whole when the body ends after one. */
   end(): readonly ModelEvent[] {
-    this.#out = [];
     const raw = this.#blocked ?? this.#rawReason;
     if (raw === undefined) return [];
     const reason = this.#reasonOf(raw);
@@ -105,19 +84,18 @@ class Decoder implements StreamDecoder {
       rawReason: raw,
       usage: withCost(toUsage(this.#usage), this.#options.price),
     });
-    return this.#out;
+    return this.#out.take();
   }
 
-  #reasonOf(raw: string): Reason {
+  #reasonOf(raw: string): TurnReason {
     if (this.#blocked !== undefined) return "refusal";
-    const reason = Object.hasOwn(REASONS, raw) ? (REASONS[raw] ?? "other") : "other";
+    const reason = lookUp(REASONS, raw) ?? "other";
     return reason === "stop" && this.#calls > 0 ? "tool-calls" : reason;
   }
 
   #read(data: string): void {
     if (data === "[DONE]") return; // some gateways end like another protocol
-    const chunk = parseJson(data);
-    if (chunk === undefined) throw protocolError(GEMINI, "sent an event that is not JSON", { retryable: true });
+    const chunk = parseEvent(GEMINI, data);
     if (isObject(memberOf(listOf(chunk)[0] ?? chunk, "error"))) throw this.#options.toError(data);
     if (!isObject(chunk)) return;
     this.#start(chunk);
@@ -137,12 +115,7 @@ class Decoder implements StreamDecoder {
   #start(chunk: JsonObject): void {
     if (this.started) return;
     this.started = true;
-    const { modelVersion: model, responseId: id } = chunk;
-    this.#out.push({
-      type: "start",
-      model: typeof model === "string" && model !== "" ? model : this.#options.modelId,
-      ...(typeof id === "string" && id !== "" && { responseId: id }),
-    });
+    this.#out.start(this.#options.modelId, chunk["modelVersion"], chunk["responseId"]);
   }
 
   #part(part: JsonObject): void {
@@ -178,22 +151,17 @@ class Decoder implements StreamDecoder {
     return open;
   }
 
-  /** Deltas of one block that stand side by side in a batch travel as one. */
   #show(open: OpenText, delta: string): void {
     if (delta === "") return;
     open.text += delta;
-    if (this.#last?.index === open.index && this.#out.at(-1) === this.#last) this.#last.delta += delta;
-    else {
-      this.#last = { type: "block-delta", index: open.index, delta };
-      this.#out.push(this.#last);
-    }
+    this.#out.delta(open.index, delta);
   }
 
   #endOpen(signed: Signed | undefined): void {
     const open = this.#open;
     if (open === undefined) return;
     this.#open = undefined;
-    this.#out.push({ type: "block-end", index: open.index, part: endText(open, this.#options.modelId, signed) });
+    this.#out.end(open.index, endText(open, this.#options.modelId, signed));
   }
 
   #opaque(data: JsonObject): Part {
@@ -202,7 +170,7 @@ class Decoder implements StreamDecoder {
 
   /** A part that nobody follows while it comes. */
   #whole(part: Part): void {
-    this.#out.push({ type: "block-end", index: this.#blocks++, part });
+    this.#out.end(this.#blocks++, part);
   }
 
   #call(call: JsonObject, signature: string): void {
@@ -218,10 +186,10 @@ class Decoder implements StreamDecoder {
     const kept = { ...(id !== "" && { id }), ...(signature !== "" && { signature }) };
     const seal = sealOf(kept, this.#options.modelId);
     this.#out.push({ type: "block-start", index, block: { type: "tool-input", name, seal } });
-    if (call["args"] !== undefined) this.#out.push({ type: "block-delta", index, delta: JSON.stringify(input) });
+    if (call["args"] !== undefined) this.#out.delta(index, JSON.stringify(input));
     const callId = id === "" ? `call_${this.#calls}` : id;
     this.#calls++;
-    this.#out.push({ type: "block-end", index, part: { type: "tool-call", callId, name, input, by: "capstan", seal } });
+    this.#out.end(index, { type: "tool-call", callId, name, input, by: "capstan", seal });
   }
 
   #file(blob: JsonObject, signature: string): void {
@@ -243,9 +211,9 @@ function toUsage(counts: JsonObject): Usage {
   const prompt = countOf(counts["promptTokenCount"]) + countOf(counts["toolUsePromptTokenCount"]);
   const thoughts = countOf(counts["thoughtsTokenCount"]);
   return {
-    inputTokens: Math.max(0, Math.round(prompt - cached)),
-    outputTokens: Math.round(countOf(counts["candidatesTokenCount"]) + thoughts),
-    cacheReadTokens: Math.round(cached),
-    ...(thoughts > 0 && { reasoningTokens: Math.round(thoughts) }),
+    inputTokens: Math.max(0, prompt - cached),
+    outputTokens: countOf(counts["candidatesTokenCount"]) + thoughts,
+    cacheReadTokens: cached,
+    ...(thoughts > 0 && { reasoningTokens: thoughts }),
   };
 }

@@ -13,7 +13,7 @@ const options: BodyOptions = {
   thinking: { kind: "none" },
   images: true,
   files: ["application/pdf"],
-  mediaInResults: true,
+  imageInToolResult: true,
   checksSignatures: true,
   extraBody: undefined,
 };
@@ -178,7 +178,7 @@ describe("gemini's history", () => {
       label,
       url,
     ]);
-    const older = await contents(history, {}, bodyEncoder({ ...options, mediaInResults: false }));
+    const older = await contents(history, {}, bodyEncoder({ ...options, imageInToolResult: false }));
     expect(older[2]?.parts).toEqual([
       response(
         `t\n[File a.png (image/png): ${below}\n[File application/pdf: ${below}\n[File image/png: ${below}\n${gif}`,

@@ -22,7 +22,7 @@ export type ModelFacts = {
   /** Refuses a call in its history whose thought signature is missing. */
   readonly checksSignatures: boolean;
   /** Takes images and documents inside of function responses. */
-  readonly mediaInResults: boolean;
+  readonly imageInToolResult: boolean;
   /** Takes an output schema beside tools. */
   readonly structured: boolean;
 };
@@ -32,8 +32,13 @@ export const DEFAULT_MODEL = "gemini-3.8-flash";
 
 const CONTEXT = 1_048_576;
 const OUTPUT = 65_536;
-const OLDER = { maxOutputTokens: OUTPUT, checksSignatures: false, mediaInResults: false, structured: false } as const;
-const NEWER = { maxOutputTokens: OUTPUT, checksSignatures: true, mediaInResults: true, structured: true } as const;
+const OLDER = {
+  maxOutputTokens: OUTPUT,
+  checksSignatures: false,
+  imageInToolResult: false,
+  structured: false,
+} as const;
+const NEWER = { maxOutputTokens: OUTPUT, checksSignatures: true, imageInToolResult: true, structured: true } as const;
 const NO_THINKING = { kind: "none" } as const;
 
 /** Rows in order: the first whose pattern fits. */

@@ -1,10 +1,12 @@
 /** Parts of messages as parts of Gemini's contents (protocols.md section 3), each one as JSON text. Pure. */
 
-import type { FilePart, Json, Message, Part, Seal, TextPart, ToolCallPart, ToolResultPart } from "@capstan/core";
-import { diffText } from "../diff-text.ts";
+import type { FilePart, Json, Message, Part, Seal, ToolCallPart, ToolResultPart } from "@capstan/core";
+import { saidText } from "../diff-text.ts";
+import { inputOf } from "../provider/call.ts";
 import type { EncodeContext } from "../provider/encoded-messages.ts";
 import { base64Of, FILE_GAPS, fileMarker, fileText, isText, mediaTypeOf, refuseTooLarge } from "../provider/files.ts";
 import { isObject, memberOf } from "../provider/json.ts";
+import { systemText } from "../provider/system-text.ts";
 import { isBlank, wireJson } from "../wire-text.ts";
 import { GEMINI, isOwn, signatureOf, type Signed } from "./signature.ts";
 
@@ -15,7 +17,7 @@ export type PartOptions = {
   /** Media types taken beside images. */
   readonly files: readonly string[];
   /** Whether function responses may hold media. */
-  readonly mediaInResults: boolean;
+  readonly imageInToolResult: boolean;
   /** Whether the model refuses calls whose signature is missing. */
   readonly checksSignatures: boolean;
 };
@@ -31,7 +33,7 @@ export const IMAGES: readonly string[] = ["image/png", "image/jpeg", "image/webp
 const RESULT_MEDIA: readonly string[] = ["image/png", "image/jpeg", "image/webp", "application/pdf"];
 
 export function encodeParts(message: Message, context: EncodeContext, options: PartOptions): EncodedParts {
-  if (message.role === "system") return { results: [], others: systemText(message) };
+  if (message.role === "system") return { results: [], others: systemItem(message) };
   const results: string[] = [];
   const others: string[] = [];
   let calls = 0;
@@ -44,10 +46,9 @@ export function encodeParts(message: Message, context: EncodeContext, options: P
   return { results, others };
 }
 
-/** Gemini knows no system message between others; the tag is the one that the loop's own markers use. */
-function systemText(message: Message): readonly string[] {
-  const text = message.parts.map((part) => (part.type === "text" ? part.text : "")).join("\n");
-  return isBlank(text) ? [] : [textItem(`<system>${text}</system>`)];
+function systemItem(message: Message): readonly string[] {
+  const text = systemText(message);
+  return text === "" ? [] : [textItem(text)];
 }
 
 function encodePart(
@@ -98,12 +99,10 @@ function encodeOpaque(seal: Seal, before: Part | undefined, modelId: string): re
 }
 
 function encodeCall(part: ToolCallPart, context: EncodeContext, options: PartOptions, first: boolean): string {
-  const { input } = part;
-  const args = isObject(input) ? input : input === null ? {} : { input };
   const own = part.seal === undefined ? undefined : signatureOf(part.seal, options.modelId)?.signature;
   const signature = own ?? (first && options.checksSignatures ? NO_SIGNATURE : undefined);
   return wireJson({
-    functionCall: { id: context.idOfCall(part), name: part.name, args },
+    functionCall: { id: context.idOfCall(part), name: part.name, args: inputOf(part) },
     ...(signature !== undefined && { thoughtSignature: signature }),
   });
 }
@@ -120,12 +119,12 @@ function encodeResult(
   const media: Json[] = [];
   for (const item of output.content) {
     if (item.type !== "file") {
-      texts.push(item.type === "diff" ? diffText(item) : item.text);
+      texts.push(saidText(item));
       continue;
     }
     const sent = fileItem(item, context, options);
     if (typeof sent === "string") texts.push(sent);
-    else if (options.mediaInResults && "inlineData" in sent && RESULT_MEDIA.includes(mediaTypeOf(item)))
+    else if (options.imageInToolResult && "inlineData" in sent && RESULT_MEDIA.includes(mediaTypeOf(item)))
       media.push(sent);
     else {
       texts.push(fileMarker(item, FILE_GAPS.below));
@@ -164,7 +163,7 @@ function fileItem(
   if (isText(mediaType) && data.type !== "url") {
     const text = fileText(part, blobs);
     if (text === undefined) return fileMarker(part, FILE_GAPS.absent);
-    return isBlank(text) ? fileMarker(part, "it is empty") : `${part.name ?? mediaType}:\n${text}`;
+    return isBlank(text) ? fileMarker(part, FILE_GAPS.empty) : `${part.name ?? mediaType}:\n${text}`;
   }
   const taken = mediaType.startsWith("image/")
     ? options.images && IMAGES.includes(mediaType)
@@ -177,6 +176,6 @@ function fileItem(
   return { inlineData: { mimeType: mediaType, data: base64 } };
 }
 
-function textItem(text: TextPart["text"]): string {
+function textItem(text: string): string {
   return wireJson({ text });
 }

@@ -1,6 +1,7 @@
 /** The blocks of an answer as events. A chat completion does not say where a block ends: the next one or the end does. */
 
-import type { Json, ModelEvent, Part, Seal } from "@capstan/core";
+import type { Json, Part, Seal } from "@capstan/core";
+import type { EventBatch } from "../provider/event-batch.ts";
 import { type JsonObject, parsedInput } from "../provider/json.ts";
 import { type OpenCall, takeCallDelta } from "./open-calls.ts";
 import { addDetails } from "./reasoning-details.ts";
@@ -12,23 +13,22 @@ export type BlockOptions = {
   readonly modelId: string;
   /** Reasoning goes back at all. */
   readonly sealed: boolean;
+  readonly out: EventBatch;
 };
 
 type TextBlock = { readonly index: number; readonly type: "text" | "reasoning"; text: string };
-type Delta = { readonly type: "block-delta"; readonly index: number; delta: string };
 
 export class AnswerBlocks {
   readonly #options: BlockOptions;
-  #out: ModelEvent[] = [];
+  readonly #out: EventBatch;
   #blocks = 0;
   #current: TextBlock | undefined;
-  /** The newest delta of the batch in hand: nobody else has it yet. */
-  #last: Delta | undefined;
   #details: JsonObject[] = [];
   readonly #calls: OpenCall[] = [];
 
   constructor(options: BlockOptions) {
     this.#options = options;
+    this.#out = options.out;
   }
 
   get calls(): number {
@@ -38,12 +38,6 @@ export class AnswerBlocks {
   /** A call has come whose name has not. */
   get nameless(): boolean {
     return this.#calls.some((call) => call.block === undefined);
-  }
-
-  /** Events from here on go into this batch. */
-  into(out: ModelEvent[]): void {
-    this.#out = out;
-    this.#last = undefined;
   }
 
   addText(type: TextBlock["type"], delta: string): void {
@@ -56,7 +50,7 @@ export class AnswerBlocks {
       this.#out.push({ type: "block-start", index: block.index, block: { type } });
     }
     block.text += delta;
-    this.#show(block.index, delta);
+    this.#out.delta(block.index, delta);
   }
 
   /** Reasoning that goes back; its text is added by `addText`. */
@@ -73,7 +67,7 @@ export class AnswerBlocks {
       const block = { type: "tool-input", name: call.name, ...sealed(this.#callSeal(call)) } as const;
       this.#out.push({ type: "block-start", index: call.block, block });
     }
-    if (call.unseen !== "") this.#show(call.block, call.unseen);
+    if (call.unseen !== "") this.#out.delta(call.block, call.unseen);
     call.unseen = "";
   }
 
@@ -83,13 +77,13 @@ export class AnswerBlocks {
     if (this.#details.length > 0) {
       const index = this.#blocks++;
       this.#out.push({ type: "block-start", index, block: { type: "reasoning" } });
-      this.#endBlock(index, this.#reasoning(""));
+      this.#out.end(index, this.#reasoning(""));
     }
     for (const call of this.#calls) {
       if (call.block === undefined) continue;
       const input = parsedInput(call.text);
       const named = { callId: call.id, name: call.name, input, by: "capstan" } as const;
-      this.#endBlock(call.block, { type: "tool-call", ...named, ...sealed(this.#callSeal(call)) });
+      this.#out.end(call.block, { type: "tool-call", ...named, ...sealed(this.#callSeal(call)) });
     }
   }
 
@@ -98,7 +92,7 @@ export class AnswerBlocks {
     if (block === undefined) return;
     this.#current = undefined;
     const part: Part = block.type === "text" ? { type: "text", text: block.text } : this.#reasoning(block.text);
-    this.#endBlock(block.index, part);
+    this.#out.end(block.index, part);
   }
 
   #reasoning(text: string): Part {
@@ -112,19 +106,6 @@ export class AnswerBlocks {
   #callSeal({ id, extra }: OpenCall): Seal | undefined {
     const data = { ...(id !== "" && { id }), ...(Object.keys(extra).length > 0 && { extra }) };
     return Object.keys(data).length === 0 ? undefined : { provider: this.#options.provider, data };
-  }
-
-  /** Deltas of one block that stand side by side in a batch travel as one. */
-  #show(index: number, delta: string): void {
-    if (this.#last?.index === index && this.#out.at(-1) === this.#last) this.#last.delta += delta;
-    else {
-      this.#last = { type: "block-delta", index, delta };
-      this.#out.push(this.#last);
-    }
-  }
-
-  #endBlock(index: number, part: Part): void {
-    this.#out.push({ type: "block-end", index, part });
   }
 }
 

@@ -1,7 +1,8 @@
 /** The body of `POST /chat/completions` (protocols.md section 2.2) as segments of JSON text. */
 
 import type { Json, ModelRequest, ModelSettings, ToolSpec } from "@capstan/core";
-import { requestError } from "../provider/errors.ts";
+import { toolEncoder } from "../provider/call.ts";
+import { nothingToSend } from "../provider/errors.ts";
 import { objectOf } from "../provider/json.ts";
 import { isStrictSchema } from "../provider/strict-schema.ts";
 import { isBlank, wireJson } from "../wire-text.ts";
@@ -26,7 +27,7 @@ const MAX_MARKERS = 4;
 export function bodyEncoder(options: BodyOptions): BodyEncoder {
   const messageOptions = { ...options, reasoningOut: options.dialect.reasoningOut };
   const encodeMessages = chatMessages(messageOptions);
-  const tools = toolsEncoder();
+  const tools = toolEncoder(functionTools);
   return async (request) => {
     const { settings, system } = request;
     const extra = { ...objectOf(options.extraBody), ...objectOf(settings.extraBody) };
@@ -36,11 +37,7 @@ export function bodyEncoder(options: BodyOptions): BodyEncoder {
     if ("messages" in extra) return [...segments, "}"];
     const mark = request.cache.includes(-1) && options.cacheMarkers && !isBlank(system);
     const messages = await encodeMessages(request, MAX_MARKERS - (mark ? 1 : 0));
-    if (messages.length === 0)
-      throw requestError(
-        options.provider,
-        "The conversation holds nothing that can be sent to the model. Send a text that is not empty.",
-      );
+    if (messages.length === 0) throw nothingToSend(options.provider);
     segments.push(',"messages":[');
     if (!isBlank(system)) segments.push(systemMessage(options.dialect.systemRole, system, messageOptions, mark), ",");
     segments.push(messages.join(","), "]}");
@@ -48,21 +45,13 @@ export function bodyEncoder(options: BodyOptions): BodyEncoder {
   };
 }
 
-/** Tools are encoded once for as long as the caller passes the same array. */
-function toolsEncoder(): (tools: readonly ToolSpec[]) => string {
-  const known = new WeakMap<readonly ToolSpec[], string>();
-  return (tools) => {
-    const found = known.get(tools);
-    if (found !== undefined) return found;
-    const made = wireJson(
-      tools.map(({ name, description, inputSchema }) => ({
-        type: "function",
-        function: { name, description, parameters: inputSchema },
-      })),
-    );
-    known.set(tools, made);
-    return made;
-  };
+function functionTools(tools: readonly ToolSpec[]): string {
+  return wireJson(
+    tools.map(({ name, description, inputSchema }) => ({
+      type: "function",
+      function: { name, description, parameters: inputSchema },
+    })),
+  );
 }
 
 type Parameters = { [name: string]: Json };

@@ -1,7 +1,7 @@
 /** Texts and files as content parts of chat messages (protocols.md section 2.2). Pure. */
 
 import type { FilePart, ToolOutput } from "@capstan/core";
-import { diffText } from "../diff-text.ts";
+import { saidText } from "../diff-text.ts";
 import type { ProviderName } from "../provider/errors.ts";
 import {
   base64Of,
@@ -53,7 +53,7 @@ export function fileContent(part: FilePart, context: FileContext): ContentPart {
   }
   const text = fileText(part, context.blobs);
   if (text === undefined) return marker(part, FILE_GAPS.unreadable);
-  if (isBlank(text)) return marker(part, "it is empty");
+  if (isBlank(text)) return marker(part, FILE_GAPS.empty);
   return { type: "text", text: part.name === undefined ? text : `${part.name}:\n${text}` };
 }
 
@@ -68,11 +68,13 @@ export function resultContent(output: ToolOutput, toolName: string, context: Fil
   const content: ContentPart[] = [];
   const below: ContentPart[] = [];
   for (const part of output.content) {
-    const made = part.type === "file" ? fileContent(part, context) : undefined;
-    if (made === undefined || part.type !== "file") {
-      const text = textContent(part.type === "diff" ? diffText(part) : part.type === "text" ? part.text : "");
+    if (part.type !== "file") {
+      const text = textContent(saidText(part));
       if (text !== undefined) content.push(text);
-    } else if (made.type === "text" || (made.type === "image_url" && context.imageInToolResult)) content.push(made);
+      continue;
+    }
+    const made = fileContent(part, context);
+    if (made.type === "text" || (made.type === "image_url" && context.imageInToolResult)) content.push(made);
     else {
       content.push(marker(part, FILE_GAPS.below));
       below.push(marker(part, `from the result of ${toolName}`), made);

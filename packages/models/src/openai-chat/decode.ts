@@ -1,25 +1,23 @@
 /** The chunks of a chat completion (protocols.md sections 2.2 and 2.3) as model events. Pure; one decoder a response. */
 
 import type { Json, ModelEvent, TurnReason } from "@capstan/core";
-import { type Price, withCost } from "../price.ts";
+import { withCost } from "../price.ts";
 import { protocolError, type ProviderName } from "../provider/errors.ts";
-import type { StreamDecoder, ToError } from "../provider/http-stream.ts";
-import { isObject, type JsonObject, listOf, memberOf, stringOf } from "../provider/json.ts";
+import { EventBatch, parseEvent } from "../provider/event-batch.ts";
+import type { AnswerOptions } from "../provider/http-model.ts";
+import type { StreamDecoder } from "../provider/http-stream.ts";
+import { isObject, type JsonObject, listOf, lookUp, memberOf, stringOf } from "../provider/json.ts";
 import type { SseEvent } from "../sse.ts";
 import { AnswerBlocks } from "./answer-blocks.ts";
 import type { ChatDialect } from "./dialect.ts";
 import { PlainDeltas } from "./plain-delta.ts";
 import { detailsText } from "./reasoning-details.ts";
-import { chatUsage } from "./usage.ts";
+import { toUsage } from "./usage.ts";
 
-export type DecoderOptions = {
+/** The price counts where the server does not say what the call cost. */
+export type DecoderOptions = AnswerOptions & {
   readonly provider: ProviderName;
-  readonly modelId: string;
   readonly dialect: Pick<ChatDialect, "reasoningOut" | "costInUsage">;
-  /** Counts where the server does not say what the call cost. */
-  readonly price: Price | undefined;
-  /** The typed error of an error inside the stream. */
-  readonly toError: ToError;
 };
 
 const REASONS: Readonly<Record<string, TurnReason>> = {
@@ -40,7 +38,7 @@ class Decoder implements StreamDecoder {
   readonly #options: DecoderOptions;
   readonly #blocks: AnswerBlocks;
   readonly #plain = new PlainDeltas();
-  #out: ModelEvent[] = [];
+  readonly #out = new EventBatch();
   #usage: Json | undefined;
   #rawReason: string | undefined;
   #refused = false;
@@ -50,36 +48,30 @@ class Decoder implements StreamDecoder {
   constructor(options: DecoderOptions) {
     this.#options = options;
     const { provider, modelId, dialect } = options;
-    this.#blocks = new AnswerBlocks({ provider: provider.id, modelId, sealed: dialect.reasoningOut !== "none" });
+    const sealed = dialect.reasoningOut !== "none";
+    this.#blocks = new AnswerBlocks({ provider: provider.id, modelId, sealed, out: this.#out });
   }
 
   push(events: readonly SseEvent[]): readonly ModelEvent[] {
-    this.#begin();
     for (const { event, data } of events) {
       if (this.finished) break;
       const text = this.#plain.read(data);
       if (text === undefined) this.#read(event, data);
       else this.#blocks.addText(this.#plain.member === "content" ? "text" : "reasoning", text);
     }
-    return this.#out;
+    return this.#out.take();
   }
 
   /** Not every server says `[DONE]`; a body that ends before a finish reason was cut. */
   end(): readonly ModelEvent[] {
-    this.#begin();
     if (!this.finished) this.#finish();
-    return this.#out;
-  }
-
-  #begin(): void {
-    this.#out = [];
-    this.#blocks.into(this.#out);
+    return this.#out.take();
   }
 
   #read(name: string | undefined, data: string): void {
     if (data.trim() === "[DONE]") return this.#finish();
     if (name === "error") throw this.#options.toError(data);
-    const chunk = this.#parse(data);
+    const chunk = parseEvent(this.#options.provider, data);
     if (!isObject(chunk)) return;
     if (isSaid(chunk["error"]) || chunk["object"] === "error") throw this.#options.toError(data);
     const { choices } = chunk;
@@ -95,24 +87,10 @@ class Decoder implements StreamDecoder {
     this.#plain.learn(data, chunk);
   }
 
-  #parse(data: string): Json {
-    try {
-      return JSON.parse(data) as Json;
-    } catch (cause) {
-      throw protocolError(this.#options.provider, "sent an event that is not JSON", { retryable: true, cause });
-    }
-  }
-
   #start(chunk: JsonObject): void {
     if (this.started) return;
     this.started = true;
-    const model = stringOf(chunk["model"]);
-    const responseId = stringOf(chunk["id"]);
-    this.#out.push({
-      type: "start",
-      model: model === "" ? this.#options.modelId : model,
-      ...(responseId !== "" && { responseId }),
-    });
+    this.#out.start(this.#options.modelId, chunk["model"], chunk["id"]);
   }
 
   #addDelta(delta: Json | undefined): void {
@@ -138,14 +116,14 @@ class Decoder implements StreamDecoder {
       throw protocolError(this.#options.provider, "sent a call without a name", { retryable: true });
     this.#blocks.end();
     this.finished = true;
-    const usage = chatUsage(this.#usage, this.#options.dialect.costInUsage);
+    const usage = toUsage(this.#usage, this.#options.dialect.costInUsage);
     const priced = usage.costMicroUsd === undefined ? withCost(usage, this.#options.price) : usage;
     this.#out.push({ type: "finish", reason, rawReason: raw, usage: priced });
   }
 
   /** A forced call ends with `stop`, at OpenAI too. */
   #reasonOf(raw: string): TurnReason {
-    const reason = (Object.hasOwn(REASONS, raw) ? REASONS[raw] : undefined) ?? "other";
+    const reason = lookUp(REASONS, raw) ?? "other";
     if (reason !== "stop") return reason;
     if (this.#blocks.calls > 0) return "tool-calls";
     return this.#refused ? "refusal" : "stop";

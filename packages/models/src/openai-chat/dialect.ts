@@ -1,6 +1,7 @@
 /** What servers of the chat completions protocol do differently (protocols.md section 2.3), as data. */
 
 import type { ModelSettings } from "@capstan/core";
+import { type Effort, effortOf } from "../provider/effort.ts";
 import type { JsonObject } from "../provider/json.ts";
 
 export type ReasoningWish = NonNullable<ModelSettings["reasoning"]>;
@@ -42,18 +43,15 @@ export const OPENAI: ChatDialect = {
   outputSchema: "strict",
 };
 
-export type Effort = "low" | "medium" | "high";
-
-/** The nearest effort for a budget, in tokens; undefined where the model is to choose. */
-export function effortOf(wish: Exclude<ReasoningWish, "off">): Effort | undefined {
-  if (typeof wish !== "object") return wish === "adaptive" ? undefined : wish;
-  if (wish.budgetTokens < 5_000) return "low";
-  return wish.budgetTokens < 16_000 ? "medium" : "high";
+/** The nearest effort; undefined where the model is to choose. */
+export function effortFor(wish: Exclude<ReasoningWish, "off">): Effort | undefined {
+  if (typeof wish === "object") return effortOf(wish.budgetTokens);
+  return wish === "adaptive" ? undefined : wish;
 }
 
 /** `reasoning_effort`, as OpenAI has it. */
 export function reasoningEffort(wish: ReasoningWish): JsonObject {
   if (wish === "off") return { reasoning_effort: "none" };
-  const effort = effortOf(wish);
+  const effort = effortFor(wish);
   return effort === undefined ? {} : { reasoning_effort: effort };
 }

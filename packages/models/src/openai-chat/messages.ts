@@ -1,9 +1,11 @@
 /** The message list of a request. A turn joins texts that were encoded once; results stand right behind their calls. */
 
 import type { Json, Message, ModelRequest, Part, ToolCallPart } from "@capstan/core";
+import { inputOf, ownSeal } from "../provider/call.ts";
 import { type EncodeContext, type EncodeMessage, messageEncoder } from "../provider/encoded-messages.ts";
 import { FILE_GAPS, fileMarker } from "../provider/files.ts";
 import { isObject, type JsonObject, listOf, memberOf } from "../provider/json.ts";
+import { systemText } from "../provider/system-text.ts";
 import { isBlank, wireJson } from "../wire-text.ts";
 import { type ContentPart, type FileContext, fileContent, resultContent, textContent } from "./content.ts";
 import type { ChatDialect } from "./dialect.ts";
@@ -83,9 +85,8 @@ function encodeWith(options: MessageOptions): EncodeMessage {
     if (message.role === "assistant") return assistantMessage(message.parts, context, options);
     const files = { ...options, blobs: context.blobs };
     if (message.role === "user") return userMessage(message.parts, context, options, files);
-    // Templates of open models refuse system messages between others; the tag is the one that the loop's own markers use.
-    const text = message.parts.map((part) => (part.type === "text" ? part.text : "")).join("\n");
-    return isBlank(text) ? "" : userItem([{ type: "text", text: `<system>${text}</system>` }], options);
+    const text = systemText(message); // templates of open models, too, refuse system messages between others
+    return text === "" ? "" : userItem([{ type: "text", text }], options);
   };
 }
 
@@ -145,13 +146,12 @@ function assistantMessage(parts: readonly Part[], context: EncodeContext, option
 }
 
 function toolCall(part: ToolCallPart, context: EncodeContext, options: MessageOptions): object {
-  const input = isObject(part.input) ? part.input : part.input === null ? {} : { input: part.input };
-  const own = part.seal?.provider === options.provider.id ? memberOf(part.seal.data, "extra") : undefined;
+  const extra = memberOf(ownSeal(part.seal, options.provider.id), "extra");
   return {
     id: context.idOfCall(part),
     type: "function",
-    function: { name: part.name, arguments: JSON.stringify(input) },
-    ...(isObject(own) && own),
+    function: { name: part.name, arguments: JSON.stringify(inputOf(part)) },
+    ...(isObject(extra) && extra),
   };
 }
 
@@ -161,7 +161,7 @@ function reasoningMembers(parts: readonly Part[], calls: boolean, options: Messa
   if (reasoningOut === "none") return {};
   const own = parts
     .filter((part) => part.type === "reasoning")
-    .filter(({ seal }) => seal?.provider === provider.id && memberOf(seal.data, "model") === modelId);
+    .filter(({ seal }) => memberOf(ownSeal(seal, provider.id), "model") === modelId);
   const text = own.map((part) => part.text).join("");
   if (reasoningOut === "reasoning") return text === "" ? {} : { reasoning: text };
   // DeepSeek refuses a call without the member, also one that another model made.

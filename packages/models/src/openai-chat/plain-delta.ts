@@ -4,8 +4,8 @@ import type { Json } from "@capstan/core";
 import { isObject, listOf, memberOf, parseJson } from "../provider/json.ts";
 
 /** Members of a delta that people read. */
-export const TEXT_MEMBERS = ["content", "reasoning", "reasoning_content"] as const;
-export type TextMember = (typeof TEXT_MEMBERS)[number];
+const TEXT_MEMBERS = ["content", "reasoning", "reasoning_content"] as const;
+type TextMember = (typeof TEXT_MEMBERS)[number];
 
 /** A quote, a backslash, or a control character, which is whatever stands before the space. */
 const NEEDS_PARSER = /["\\]|[^ -\uFFFF]/;

@@ -2,7 +2,7 @@
 
 import type { ModelCapabilities } from "@capstan/core";
 import type { JsonObject } from "../provider/json.ts";
-import { type ChatDialect, COMPATIBLE, effortOf, reasoningEffort, type ReasoningWish } from "./dialect.ts";
+import { type ChatDialect, COMPATIBLE, effortFor, reasoningEffort, type ReasoningWish } from "./dialect.ts";
 
 export type ChatPreset = {
   /** How people read it. */
@@ -96,7 +96,7 @@ function deepseekReasoning(wish: ReasoningWish): JsonObject {
 /** Templates of open models call their switch by one of two names and ignore the other. */
 function vllmReasoning(wish: ReasoningWish): JsonObject {
   const on = wish !== "off";
-  const effort = on ? effortOf(wish) : undefined;
+  const effort = on ? effortFor(wish) : undefined;
   return {
     chat_template_kwargs: { enable_thinking: on, thinking: on },
     ...(effort !== undefined && { reasoning_effort: effort }),

@@ -1,7 +1,7 @@
 /** OpenRouter's `reasoning_details`: put together from their deltas, and sent back whole and in order. Pure. */
 
 import type { Json } from "@capstan/core";
-import { isObject, type JsonObject, stringOf } from "../provider/json.ts";
+import { isObject, type JsonObject, lookUp, stringOf } from "../provider/json.ts";
 
 /** The member of a detail that grows with the deltas. */
 const GROWING: Readonly<Record<string, string>> = { "reasoning.text": "text", "reasoning.summary": "summary" };
@@ -43,6 +43,5 @@ function merged(last: JsonObject, delta: JsonObject): JsonObject {
 }
 
 function growing(detail: JsonObject): string {
-  const type = stringOf(detail["type"]);
-  return (Object.hasOwn(GROWING, type) ? GROWING[type] : undefined) ?? "";
+  return lookUp(GROWING, detail["type"]) ?? "";
 }

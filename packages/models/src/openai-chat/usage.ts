@@ -1,10 +1,10 @@
 /** The usage of a chat completion (protocols.md sections 2.2 and 2.3) as usage of ours. Pure. */
 
 import type { Json, Usage } from "@capstan/core";
-import { countOf, memberOf } from "../provider/json.ts";
+import { countOf, isCount, memberOf } from "../provider/json.ts";
 
 /** `costInUsage`: the server says what the call cost, in US dollars. */
-export function chatUsage(usage: Json | undefined, costInUsage: boolean): Usage {
+export function toUsage(usage: Json | undefined, costInUsage: boolean): Usage {
   const prompt = memberOf(usage, "prompt_tokens_details");
   const read = memberOf(prompt, "cached_tokens") ?? memberOf(usage, "prompt_cache_hit_tokens");
   const written = memberOf(prompt, "cache_write_tokens");
@@ -12,17 +12,13 @@ export function chatUsage(usage: Json | undefined, costInUsage: boolean): Usage 
   const cost = costInUsage ? costOf(usage) : undefined;
   const cached = countOf(read) + countOf(written);
   return {
-    inputTokens: Math.round(Math.max(0, countOf(memberOf(usage, "prompt_tokens")) - cached)),
-    outputTokens: Math.round(countOf(memberOf(usage, "completion_tokens"))),
-    ...(isCount(read) && { cacheReadTokens: Math.round(countOf(read)) }),
-    ...(isCount(written) && { cacheWriteTokens: Math.round(countOf(written)) }),
-    ...(isCount(reasoning) && { reasoningTokens: Math.round(countOf(reasoning)) }),
+    inputTokens: Math.max(0, countOf(memberOf(usage, "prompt_tokens")) - cached),
+    outputTokens: countOf(memberOf(usage, "completion_tokens")),
+    ...(isCount(read) && { cacheReadTokens: countOf(read) }),
+    ...(isCount(written) && { cacheWriteTokens: countOf(written) }),
+    ...(isCount(reasoning) && { reasoningTokens: countOf(reasoning) }),
     ...(cost !== undefined && { costMicroUsd: cost }),
   };
-}
-
-function isCount(value: Json | undefined): boolean {
-  return typeof value === "number" && Number.isFinite(value) && value >= 0;
 }
 
 /** Rounded up, as everywhere. With a key of the caller's own at the upstream provider, `cost` is the fee alone. */
@@ -30,6 +26,7 @@ function costOf(usage: Json | undefined): number | undefined {
   const cost = memberOf(usage, "cost");
   if (!isCount(cost)) return undefined;
   const upstream = memberOf(usage, "is_byok") === true ? memberOf(usage, "cost_details") : undefined;
-  const dollars = countOf(cost) + countOf(memberOf(upstream, "upstream_inference_cost"));
+  const inference = memberOf(upstream, "upstream_inference_cost");
+  const dollars = cost + (isCount(inference) ? inference : 0);
   return Math.ceil(Number((dollars * 1_000_000).toFixed(6)));
 }

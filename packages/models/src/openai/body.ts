@@ -1,8 +1,10 @@
 /** The body of `POST /v1/responses` (protocols.md section 2.1) as segments of JSON text. */
 
 import { type Json, type ModelRequest, type ModelSettings, sha256, type ToolSpec } from "@capstan/core";
+import { toolEncoder } from "../provider/call.ts";
 import { messageEncoder } from "../provider/encoded-messages.ts";
-import { requestError } from "../provider/errors.ts";
+import { effortOf } from "../provider/effort.ts";
+import { nothingToSend } from "../provider/errors.ts";
 import { isObject, type JsonObject, listOf, objectOf } from "../provider/json.ts";
 import { isStrictSchema } from "../provider/strict-schema.ts";
 import { isBlank, wireJson } from "../wire-text.ts";
@@ -16,7 +18,7 @@ export type BodyOptions = ItemOptions & {
   readonly maxOutputTokens: number | undefined;
   /** What `reasoning.effort` may be, in rising order; empty for a model that does not reason. */
   readonly efforts: readonly Effort[];
-  readonly extraBody?: Json;
+  readonly extraBody: Json | undefined;
 };
 
 export type BodyEncoder = (request: ModelRequest) => Promise<readonly string[]>;
@@ -24,7 +26,7 @@ export type BodyEncoder = (request: ModelRequest) => Promise<readonly string[]>;
 /** One encoder a model. The input stands last, so the bodies of a conversation's turns begin with the same bytes. */
 export function bodyEncoder(options: BodyOptions): BodyEncoder {
   const encode = messageEncoder(OPENAI.id, (message, context) => messageItems(message, context, options));
-  const toolsOf = toolEncoder();
+  const toolsOf = toolEncoder((tools) => tools.map((tool) => functionTool(tool)).join(","));
   return async (request) => {
     const { settings, system } = request;
     const extra = { ...objectOf(options.extraBody), ...objectOf(settings.extraBody) };
@@ -36,11 +38,7 @@ export function bodyEncoder(options: BodyOptions): BodyEncoder {
     if (!isBlank(system) && !("instructions" in extra)) segments.push(`,"instructions":${wireJson(system)}`);
     if ("input" in extra) return [...segments, "}"];
     const items = (await encode(request.messages, request.blob)).filter((item) => item !== "");
-    if (items.length === 0)
-      throw requestError(
-        OPENAI,
-        "The conversation holds nothing that can be sent to the model. Send a text that is not empty.",
-      );
+    if (items.length === 0) throw nothingToSend(OPENAI);
     segments.push(',"input":[');
     for (const [at, item] of items.entries()) {
       if (at > 0) segments.push(",");
@@ -63,19 +61,9 @@ function merged(own: JsonObject, { tools: _tools, ...extra }: JsonObject): JsonO
   return made;
 }
 
-/** Tools are encoded once for as long as the caller passes the same array. */
-function toolEncoder(): (tools: readonly ToolSpec[]) => string {
-  const known = new WeakMap<readonly ToolSpec[], string>();
-  return (tools) => {
-    const found = known.get(tools);
-    if (found !== undefined) return found;
-    const made = tools.map(({ name, description, inputSchema }) =>
-      // Strict mode refuses schemas with optional members; core checks every input itself.
-      wireJson({ type: "function", name, description, parameters: inputSchema, strict: false }),
-    );
-    known.set(tools, made.join(","));
-    return made.join(",");
-  };
+/** Not strict: strict mode refuses schemas with optional members, and core checks every input itself. */
+function functionTool({ name, description, inputSchema }: ToolSpec): string {
+  return wireJson({ type: "function", name, description, parameters: inputSchema, strict: false });
 }
 
 /** Nothing is stored at OpenAI: what must go back comes encrypted in the answer. */
@@ -104,9 +92,6 @@ function formatOf(schema: Json): JsonObject {
 }
 
 const ORDER: readonly Effort[] = ["none", "minimal", "low", "medium", "high"];
-/** Budgets of tokens from which the next effort is nearer. */
-const MEDIUM_FROM = 5_120;
-const HIGH_FROM = 16_384;
 
 /** Summaries are asked for with the reasoning only: organisations that are not verified do not get them. */
 function reasoningOf(efforts: readonly Effort[], wish: ModelSettings["reasoning"]): JsonObject | undefined {
@@ -114,11 +99,6 @@ function reasoningOf(efforts: readonly Effort[], wish: ModelSettings["reasoning"
   if (wish === "off") return { effort: efforts[0] ?? "none" };
   if (wish === "adaptive") return { summary: "auto" };
   return { effort: nearest(efforts, typeof wish === "string" ? wish : effortOf(wish.budgetTokens)), summary: "auto" };
-}
-
-function effortOf(budgetTokens: number): Effort {
-  if (budgetTokens < MEDIUM_FROM) return "low";
-  return budgetTokens < HIGH_FROM ? "medium" : "high";
 }
 
 /** The wish, or the next effort above it that the model knows, or its highest. */

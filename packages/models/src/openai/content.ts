@@ -1,7 +1,7 @@
 /** Texts and files as content parts of the Responses API, for messages and for outputs of calls. Pure. */
 
 import type { FilePart, Part, ToolOutput } from "@capstan/core";
-import { diffText } from "../diff-text.ts";
+import { saidText } from "../diff-text.ts";
 import {
   base64Of,
   type Blobs,
@@ -48,7 +48,7 @@ export function callOutput(given: ToolOutput, options: ContentOptions): CallOutp
   const content: Content[] = [];
   const below: Content[] = [];
   for (const part of given.content) {
-    if (part.type !== "file") content.push(...inputText(part.type === "diff" ? diffText(part) : part.text));
+    if (part.type !== "file") content.push(...inputText(saidText(part)));
     else {
       const file = inputFile(part, options);
       const held = file.type === "input_text" || options.imageInToolResult;
@@ -81,7 +81,7 @@ function inputFile(part: FilePart, options: ContentOptions): Content {
   if (part.data.type === "url") return marker(part, url);
   const text = fileText(part, options.blobs);
   if (text === undefined) return marker(part, FILE_GAPS.unreadable);
-  if (isBlank(text)) return marker(part, "it is empty");
+  if (isBlank(text)) return marker(part, FILE_GAPS.empty);
   return { type: "input_text", text: `${fileMarker(part, "its text follows")}\n${text}` };
 }
 

@@ -1,10 +1,12 @@
 /** The event stream of the Responses API (protocols.md section 2.1) as model events. Pure; one decoder a response. */
 
-import type { Json, ModelEvent, Part, TurnReason } from "@capstan/core";
-import { type Price, withCost } from "../price.ts";
+import type { Json, ModelEvent, TurnReason } from "@capstan/core";
+import { withCost } from "../price.ts";
 import { protocolError } from "../provider/errors.ts";
-import type { StreamDecoder, ToError } from "../provider/http-stream.ts";
-import { type JsonObject, memberOf, objectOf, stringOf } from "../provider/json.ts";
+import { EventBatch, parseEvent } from "../provider/event-batch.ts";
+import type { AnswerOptions } from "../provider/http-model.ts";
+import type { StreamDecoder } from "../provider/http-stream.ts";
+import { type JsonObject, lookUp, memberOf, objectOf, stringOf } from "../provider/json.ts";
 import type { SseEvent } from "../sse.ts";
 import { OPENAI } from "./content.ts";
 import {
@@ -23,13 +25,9 @@ import {
 import { type PlainDelta, plainDeltas } from "./plain-delta.ts";
 import { toUsage } from "./usage.ts";
 
-export type DecoderOptions = {
-  readonly modelId: string;
+export type DecoderOptions = AnswerOptions & {
   /** Goes into the seals: only models of this family get them back. */
   readonly family: string;
-  readonly price: Price | undefined;
-  /** The typed error of an `error` or `response.failed` event. */
-  readonly toError: ToError;
 };
 
 /** Reasons of an incomplete response. */
@@ -48,9 +46,7 @@ class Decoder implements StreamDecoder {
   readonly #open = new Map<number, OpenItem>();
   readonly #plain = plainDeltas();
   #blocks = 0;
-  #out: ModelEvent[] = [];
-  /** The newest delta of the batch in hand: nobody else has it yet. */
-  #last: { readonly type: "block-delta"; readonly index: number; delta: string } | undefined;
+  readonly #out = new EventBatch();
   #called = false;
   #refused = false;
   finished = false;
@@ -61,14 +57,13 @@ class Decoder implements StreamDecoder {
   }
 
   push(events: readonly SseEvent[]): readonly ModelEvent[] {
-    this.#out = [];
     for (const { event, data } of events) {
       if (this.finished) break;
       const plain = this.#plain(data);
       if (plain !== undefined) this.#textDelta(plain);
       else this.#read(event, data);
     }
-    return this.#out;
+    return this.#out.take();
   }
 
   end(): readonly ModelEvent[] {
@@ -76,8 +71,8 @@ class Decoder implements StreamDecoder {
   }
 
   #read(name: string | undefined, data: string): void {
-    const event = parseEvent(data);
-    if (event === undefined) return;
+    if (data === "[DONE]") return; // some gateways end like the older protocol
+    const event = parseEvent(OPENAI, data);
     const type = stringOf(memberOf(event, "type") ?? name);
     switch (type) {
       case "response.created":
@@ -102,13 +97,7 @@ class Decoder implements StreamDecoder {
   #begin(response: Json | undefined): void {
     if (this.started) return;
     this.started = true;
-    const model = stringOf(memberOf(response, "model"));
-    const id = stringOf(memberOf(response, "id"));
-    this.#out.push({
-      type: "start",
-      model: model === "" ? this.#options.modelId : model,
-      ...(id !== "" && { responseId: id }),
-    });
+    this.#out.start(this.#options.modelId, memberOf(response, "model"), memberOf(response, "id"));
   }
 
   #readDelta(type: string, event: Json): void {
@@ -157,12 +146,12 @@ class Decoder implements StreamDecoder {
     const block = this.#block(item, 0);
     if (item.kind === "reasoning") {
       if (block.text === "") this.#complete(block, reasoningText(done));
-      return this.#endBlock(block, reasoningPart(block.text, done, family));
+      return this.#out.end(block.index, reasoningPart(block.text, done, family));
     }
-    if (item.kind === "opaque") return this.#endBlock(block, opaquePart(done, family));
+    if (item.kind === "opaque") return this.#out.end(block.index, opaquePart(done, family));
     this.#complete(block, stringOf(done["arguments"]));
     this.#called = true;
-    this.#endBlock(block, callPart(block.text, { ...item.wire, ...done }));
+    this.#out.end(block.index, callPart(block.text, { ...item.wire, ...done }));
   }
 
   #endMessage(item: OpenItem, done: JsonObject): void {
@@ -172,21 +161,17 @@ class Decoder implements StreamDecoder {
     }
     this.#endTexts(item);
     const mark = item.blocks.size === 0 ? undefined : messageMark(done);
-    if (mark !== undefined) this.#endBlock({ index: this.#blocks++, text: "" }, mark);
+    if (mark !== undefined) this.#out.end(this.#blocks++, mark);
   }
 
   #endTexts(item: OpenItem): void {
-    for (const block of item.blocks.values()) this.#endBlock(block, { type: "text", text: block.text });
+    for (const block of item.blocks.values()) this.#out.end(block.index, { type: "text", text: block.text });
   }
 
   /** Shows what the whole text has beyond its deltas: some servers send few or none. */
   #complete(block: OpenBlock, whole: string): void {
     if (whole.length > block.text.length && whole.startsWith(block.text))
       this.#show(block, whole.slice(block.text.length));
-  }
-
-  #endBlock({ index }: OpenBlock, part: Part): void {
-    this.#out.push({ type: "block-end", index, part });
   }
 
   #item(outputIndex: number): OpenItem {
@@ -206,14 +191,9 @@ class Decoder implements StreamDecoder {
     return block;
   }
 
-  /** Deltas of one block that stand side by side in a batch travel as one. */
   #show(block: OpenBlock, delta: string): void {
     block.text += delta;
-    if (this.#last?.index === block.index && this.#out.at(-1) === this.#last) this.#last.delta += delta;
-    else {
-      this.#last = { type: "block-delta", index: block.index, delta };
-      this.#out.push(this.#last);
-    }
+    this.#out.delta(block.index, delta);
   }
 
   #finish(response: JsonObject, type: string, data: string): void {
@@ -236,21 +216,12 @@ class Decoder implements StreamDecoder {
     for (const item of this.#open.values()) {
       const [block] = item.blocks.values();
       if (item.kind === "message" || block === undefined) this.#endTexts(item);
-      else if (item.kind === "call") this.#endBlock(block, callPart(block.text, item.wire));
-      else if (item.kind === "reasoning") this.#endBlock(block, { type: "reasoning", text: block.text });
+      else if (item.kind === "call") this.#out.end(block.index, callPart(block.text, item.wire));
+      else if (item.kind === "reasoning") this.#out.end(block.index, { type: "reasoning", text: block.text });
     }
     this.#open.clear();
     const reason = stringOf(memberOf(response["incomplete_details"], "reason"));
-    return [(Object.hasOwn(REASONS, reason) ? REASONS[reason] : undefined) ?? "other", reason || "incomplete"];
-  }
-}
-
-function parseEvent(data: string): Json | undefined {
-  if (data === "[DONE]") return undefined; // some gateways end like the older protocol
-  try {
-    return JSON.parse(data) as Json;
-  } catch (cause) {
-    throw protocolError(OPENAI, "sent an event that is not JSON", { retryable: true, cause });
+    return [lookUp(REASONS, reason) ?? "other", reason || "incomplete"];
   }
 }
 

@@ -1,6 +1,7 @@
 /** Messages as input items of the Responses API (protocols.md section 2.1), as JSON text. Pure. */
 
 import type { Json, Message, Part, ToolCallPart } from "@capstan/core";
+import { inputOf, ownSeal } from "../provider/call.ts";
 import type { EncodeContext } from "../provider/encoded-messages.ts";
 import { FILE_GAPS, fileMarker } from "../provider/files.ts";
 import { isObject, memberOf, stringOf } from "../provider/json.ts";
@@ -72,11 +73,11 @@ class AnswerItems {
         this.#texts.push({ type: "output_text", text: fileMarker(part, FILE_GAPS.unreadable) });
         return;
       case "reasoning":
-        return this.#reasoning(part.seal?.provider === OPENAI.id ? part.seal.data : undefined);
+        return this.#reasoning(ownSeal(part.seal, OPENAI.id));
       case "tool-call":
         return part.by === "provider" ? undefined : this.#call(part);
       case "opaque":
-        return part.seal.provider === OPENAI.id ? this.#opaque(part.seal.data) : undefined;
+        return this.#opaque(ownSeal(part.seal, OPENAI.id));
       case "tool-result":
       case "source":
         return;
@@ -106,22 +107,21 @@ class AnswerItems {
 
   #call(part: ToolCallPart): void {
     this.#message();
-    const own = part.seal?.provider === OPENAI.id ? part.seal.data : undefined;
+    const own = ownSeal(part.seal, OPENAI.id);
     const item = stringOf(memberOf(own, "item"));
     const extra = memberOf(own, "extra");
-    const input = isObject(part.input) ? part.input : part.input === null ? {} : { input: part.input };
     this.#push({
       type: "function_call",
       ...(this.#whole && item !== "" && { id: item }),
       call_id: this.#context.idOfCall(part),
       name: part.name,
-      arguments: wireJson(input),
+      arguments: wireJson(inputOf(part)),
       ...(isObject(extra) && extra),
     });
   }
 
   /** The mark behind the texts of a message, or the item of a server tool. */
-  #opaque(data: Json): void {
+  #opaque(data: Json | undefined): void {
     const phase = stringOf(memberOf(data, "phase"));
     if (phase !== "") {
       const id = stringOf(memberOf(data, "id"));

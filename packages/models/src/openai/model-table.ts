@@ -1,11 +1,12 @@
 /**
- * What is known about OpenAI's models: developers.openai.com model pages and the reasoning guide, gateways' reports of
- * refused values where the pages are silent; read 2026-11-21. A limit that no page confirmed is left out.
+ * What is assumed of OpenAI's models by their ids, 2026-11-21: drawn from developers.openai.com and from what gateways
+ * report as refused, not tried against the API. Limits that were found nowhere are left out; ids that are not named here
+ * get what their family has. `capabilities` of the caller win.
  */
 
 export type Effort = "none" | "minimal" | "low" | "medium" | "high";
 
-export type OpenAIFacts = {
+export type ModelFacts = {
   readonly contextTokens?: number;
   readonly images: boolean;
   readonly structured: boolean;
@@ -21,7 +22,7 @@ const SETTABLE: readonly Effort[] = ["none", "low", "medium", "high"];
 const ALWAYS: readonly Effort[] = ["low", "medium", "high"];
 
 /** Rows by pattern of the id, the more specific first. */
-const ROWS: readonly (readonly [pattern: RegExp, facts: OpenAIFacts])[] = [
+const ROWS: readonly (readonly [pattern: RegExp, facts: ModelFacts])[] = [
   [/^gpt-6(\.\d)?-astra|^gpt-6\.[12]-sol/, reasons(ALWAYS, MILLION)],
   [/^gpt-(6|5\.6)/, reasons(SETTABLE, MILLION)],
   [/^gpt-5-chat/, answers(128_000)],
@@ -42,9 +43,9 @@ const ROWS: readonly (readonly [pattern: RegExp, facts: OpenAIFacts])[] = [
 ];
 
 /** A model that is not OpenAI's: no reasoning is asked of it unless its capabilities say so. */
-const UNKNOWN: OpenAIFacts = { images: true, structured: true, efforts: [] };
+const UNKNOWN: ModelFacts = { images: true, structured: true, efforts: [] };
 
-export function openaiFacts(modelId: string): OpenAIFacts {
+export function modelFacts(modelId: string): ModelFacts {
   const id = modelId.slice(modelId.lastIndexOf("/") + 1);
   return ROWS.find(([pattern]) => pattern.test(id))?.[1] ?? UNKNOWN;
 }
@@ -54,10 +55,10 @@ export function familyOf(modelId: string): string {
   return modelId.replace(/-\d{4}-\d{2}-\d{2}$/, "");
 }
 
-function reasons(efforts: readonly Effort[], contextTokens?: number): OpenAIFacts {
+function reasons(efforts: readonly Effort[], contextTokens?: number): ModelFacts {
   return { images: true, structured: true, efforts, ...(contextTokens !== undefined && { contextTokens }) };
 }
 
-function answers(contextTokens: number): OpenAIFacts {
+function answers(contextTokens: number): ModelFacts {
   return { contextTokens, images: true, structured: true, efforts: [] };
 }

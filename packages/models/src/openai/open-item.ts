@@ -1,7 +1,7 @@
 /** One output item of an answer while it arrives. Private to the decoder, which hands out its parts when it ends. */
 
 import type { Json, ModelEvent, Part, Seal } from "@capstan/core";
-import { type JsonObject, listOf, memberOf, objectOf, parsedInput, stringOf } from "../provider/json.ts";
+import { type JsonObject, listOf, lookUp, memberOf, objectOf, parsedInput, stringOf } from "../provider/json.ts";
 import { OPENAI } from "./content.ts";
 
 export type OpenBlock = {
@@ -30,9 +30,7 @@ const KINDS: Readonly<Record<string, OpenItem["kind"]>> = {
 const BREAK = "\n\n";
 
 export function openItem(wire: JsonObject): OpenItem {
-  const type = stringOf(wire["type"]);
-  const kind = (Object.hasOwn(KINDS, type) ? KINDS[type] : undefined) ?? "opaque";
-  return { kind, wire, blocks: new Map(), section: "" };
+  return { kind: lookUp(KINDS, wire["type"]) ?? "opaque", wire, blocks: new Map(), section: "" };
 }
 
 /** How the block of an item is announced; undefined when nobody sees its content. */

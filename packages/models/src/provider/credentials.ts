@@ -1,7 +1,7 @@
 /** Keys of providers: fixed, asked for before every call, or OAuth tokens that refresh themselves. */
 
 import { CapstanError, systemClock } from "@capstan/core";
-import { shown } from "./errors.ts";
+import { type ProviderName, shown } from "./errors.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -17,8 +17,7 @@ export type ApiKey =
 export type KeySource = (rejected: boolean, key?: string) => string | Promise<string>;
 
 export type KeyOptions = {
-  readonly label: string;
-  readonly provider: string;
+  readonly provider: ProviderName;
   readonly apiKey: ApiKey | undefined;
   /** Names of the variables that may hold the key; the first that is set counts. */
   readonly variables: readonly string[];
@@ -39,15 +38,17 @@ export function keySource(options: KeyOptions): KeySource {
   return () => key;
 }
 
-function checkedKey(key: unknown, { label, provider, variables }: KeyOptions): string {
+function checkedKey(key: unknown, { provider, variables }: KeyOptions): string {
   const trimmed = typeof key === "string" ? key.trim() : "";
   if (trimmed === "") {
     const how = variables.length === 0 ? "Pass apiKey." : `Set ${variables.join(" or ")}, or pass apiKey.`;
-    throw new CapstanError("model-key-missing", `There is no key for ${label}. ${how}`, { provider });
+    throw new CapstanError("model-key-missing", `There is no key for ${provider.label}. ${how}`, {
+      provider: provider.id,
+    });
   }
   if (/^[\x21-\x7e]+$/.test(trimmed)) return trimmed;
-  const message = `The key for ${label} holds characters that a header cannot carry. Copy it again.`;
-  throw new CapstanError("model-auth", message, { provider });
+  const message = `The key for ${provider.label} holds characters that a header cannot carry. Copy it again.`;
+  throw new CapstanError("model-auth", message, { provider: provider.id });
 }
 
 export function nonEmpty(value: string | undefined): string | undefined {

@@ -1,6 +1,7 @@
 /** The messages of a conversation in a provider's words: each encoded once and kept by identity, ids of calls kept in step. */
 
-import { type Message, sha256, type ToolCallPart } from "@capstan/core";
+import type { Message, ToolCallPart } from "@capstan/core";
+import { derivedId, ownSeal } from "./call.ts";
 import { type Blobs, blobsOf, loadBlobs } from "./files.ts";
 import { memberOf } from "./json.ts";
 
@@ -67,7 +68,8 @@ export function messageEncoder(
 
 const NO_BLOBS: Blobs = new Map();
 
-function startsWith(messages: readonly Message[], beginning: readonly Message[]): boolean {
+/** Whether the conversation goes on from `beginning`: by identity, from its end, where a change is likeliest. */
+export function startsWith(messages: readonly Message[], beginning: readonly Message[]): boolean {
   if (beginning.length > messages.length) return false;
   for (let at = beginning.length - 1; at >= 0; at--) if (messages[at] !== beginning[at]) return false;
   return true;
@@ -134,10 +136,6 @@ const WIRE_ID = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /** "" when the part has no id of this provider that can be used. */
 function ownId(part: ToolCallPart, provider: string): string {
-  const id = part.seal?.provider === provider ? memberOf(part.seal.data, "id") : undefined;
+  const id = memberOf(ownSeal(part.seal, provider), "id");
   return typeof id === "string" && WIRE_ID.test(id) ? id : "";
-}
-
-function derivedId(callId: string): string {
-  return `call_${sha256(callId).slice(0, 24)}`;
 }

@@ -1,7 +1,7 @@
 /** Refusals of providers as `CapstanError`s: typed, one line, without secrets. */
 
 import { CapstanError, type ErrorCode, type Json, systemClock } from "@capstan/core";
-import { listOf, memberOf, parseJson } from "./json.ts";
+import { listOf, lookUp, memberOf, parseJson } from "./json.ts";
 
 export type Refusal = {
   /** Undefined for an error inside a stream. */
@@ -79,7 +79,7 @@ const WHAT_TO_DO: Readonly<Partial<Record<ErrorCode, string>>> = {
 /** The error for an answer that is not a stream, or for an error inside one. Reads the error bodies of all known providers. */
 export function refusedError(provider: ProviderName, refusal: Refusal): CapstanError {
   const { words, text, numeric, retryAfterMs: told } = parseError(refusal.body);
-  const named = words.map((word) => STATUS_OF_WORD[word]).find((found) => found !== undefined);
+  const named = words.map((word) => lookUp(STATUS_OF_WORD, word)).find((found) => found !== undefined);
   const status = refusal.status ?? named ?? numeric ?? 500;
   const code = codeOf(status, `${words.join(" ")} ${text}`, told !== undefined);
   const said = shown(text, refusal.key);
@@ -116,6 +116,12 @@ export function protocolError(
 /** The request cannot be put into the provider's words; `what` is one sentence that says what to change. */
 export function requestError(provider: ProviderName, what: string): CapstanError {
   return new CapstanError("model-invalid-request", what, { provider: provider.id });
+}
+
+/** Why a request is not sent at all: providers refuse an empty conversation. */
+export function nothingToSend(provider: ProviderName): CapstanError {
+  const what = "The conversation holds nothing that can be sent to the model. Send a text that is not empty.";
+  return requestError(provider, what);
 }
 
 /** One line without control characters, keys and overlong text. */

@@ -54,6 +54,7 @@ export const FILE_GAPS = {
   absent: "its bytes are not at hand",
   unreadable: "this model cannot read it",
   below: "see the message below",
+  empty: "it is empty",
 } as const;
 
 /** What no provider takes inline: larger images and larger documents, in bytes. */

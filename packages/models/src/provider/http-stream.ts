@@ -1,26 +1,15 @@
 /** One call of a provider over HTTP: send, ask for a new key after a 401, read the stream into model events. */
 
 import { type CapstanError, type ModelEvent, systemClock } from "@capstan/core";
-import { sseReader, type SseEvent } from "../sse.ts";
-import type { Transport, TransportResponse } from "../transport.ts";
-import type { KeySource } from "./credentials.ts";
+import { type SseEvent, sseReader, type SseReader } from "../sse.ts";
+import type { TransportResponse } from "../transport.ts";
+import { type Endpoint, keyIn } from "./endpoint.ts";
 import { protocolError, type ProviderName, refusedError, shown } from "./errors.ts";
 
-export type Endpoint = {
-  readonly provider: ProviderName;
-  readonly url: string;
-  readonly key: KeySource;
-  /** Headers that carry the key; not asked when there is none. */
-  readonly authorize: (key: string) => Readonly<Record<string, string>>;
-  /** Names in lower case. They win over those of `authorize`. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly transport: Transport;
-};
-
 /** Turns what a chunk brought into events. One a response; private to it. */
-export interface StreamDecoder<Piece = SseEvent> {
+export interface StreamDecoder {
   /** Events of one network chunk, in order. Throws for an error inside the stream and for what breaks the protocol. */
-  push(pieces: readonly Piece[]): readonly ModelEvent[];
+  push(events: readonly SseEvent[]): readonly ModelEvent[];
   /** The body has ended. Gives `finish` when the stream had said before that it was whole, else nothing. */
   end(): readonly ModelEvent[];
   /** `finish` was given: nothing of what follows counts. */
@@ -33,42 +22,24 @@ export type ToError = (body: string) => CapstanError;
 /** Makes the body, as text or as segments whose concatenation it is. */
 export type EncodeBody = () => Promise<Body> | Body;
 type Body = string | readonly string[];
-/** Cuts bytes into the pieces that a decoder reads. */
-export type PieceReader<Piece> = { push(chunk: Uint8Array): readonly Piece[] };
-
 /** An error's text is read up to here. */
 const ERROR_BODY_BYTES = 64 * 1024;
 /** How long the end of the body may take after the message has ended, so that the connection can be used again. */
 const LINGER_MS = 100;
 
-export function sseStream(
+/** A stream that ends without `finish` was cut. */
+export async function* sseStream(
   endpoint: Endpoint,
   encode: EncodeBody,
   signal: AbortSignal,
   decoderOf: (toError: ToError) => StreamDecoder,
-): AsyncGenerator<readonly ModelEvent[]> {
-  return providerStream(endpoint, encode, signal, { type: /^text\/event-stream/i, reader: sseReader, decoderOf });
-}
-
-/** A stream that ends without `finish` was cut. */
-export async function* providerStream<Piece>(
-  endpoint: Endpoint,
-  encode: EncodeBody,
-  signal: AbortSignal,
-  format: {
-    /** The content type of the answer. */
-    readonly type: RegExp;
-    readonly reader: () => PieceReader<Piece>;
-    readonly decoderOf: (toError: ToError) => StreamDecoder<Piece>;
-  },
+  readerOf: () => SseReader = sseReader,
 ): AsyncGenerator<readonly ModelEvent[]> {
   signal.throwIfAborted();
-  const { response, secret } = await post(endpoint, await encode(), signal, format.type);
+  const { response, secret } = await post(endpoint, await encode(), signal);
   const { provider } = endpoint;
-  const reader = format.reader();
-  const decoder = format.decoderOf((text) =>
-    refusedError(provider, { headers: response.headers, body: text, key: secret }),
-  );
+  const reader = readerOf();
+  const decoder = decoderOf((body) => refusedError(provider, { headers: response.headers, body, key: secret }));
   const chunks = response.chunks[Symbol.asyncIterator]();
   try {
     for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) {
@@ -102,46 +73,43 @@ async function linger(chunks: AsyncIterator<Uint8Array>): Promise<void> {
 
 type Opened = { readonly response: TransportResponse; readonly secret: string };
 
-async function post(endpoint: Endpoint, body: Body, signal: AbortSignal, streamType: RegExp): Promise<Opened> {
+async function post(endpoint: Endpoint, body: Body, signal: AbortSignal): Promise<Opened> {
   const { response, secret } = await postWithKey(endpoint, body, signal);
-  if (response.status === 200 && streamType.test(response.headers["content-type"] ?? "")) return { response, secret };
+  const type = response.headers["content-type"] ?? "";
+  if (response.status === 200 && /^text\/event-stream/i.test(type)) return { response, secret };
   throw await refusalOf(endpoint.provider, response, secret);
 }
 
 /** The answer to one POST, whatever its status, and the key it was sent with. */
 async function postWithKey(endpoint: Endpoint, body: Body, signal: AbortSignal): Promise<Opened> {
-  let key = await endpoint.key(false);
-  let response = await send(endpoint, key, body, signal);
-  if (response.status === 401) {
-    const fresh = await endpoint.key(true, key);
-    if (fresh !== key) {
-      await readText(response);
-      key = fresh;
-      response = await send(endpoint, key, body, signal);
-    }
-  }
-  const secret = key === "" ? ownKey(endpoint.headers) : key;
-  return { response, secret };
+  const { url, transport } = endpoint;
+  const send = async (key: string): Promise<Opened> => {
+    const headers = headersWith(endpoint, key);
+    const response = await transport({ url, headers, body, signal });
+    return { response, secret: keyIn(headers, endpoint.keyHeader.name) };
+  };
+  const key = await endpoint.key(false);
+  const opened = await send(key);
+  if (opened.response.status !== 401) return opened;
+  const fresh = await endpoint.key(true, key);
+  if (fresh === key) return opened;
+  await readText(opened.response);
+  return send(fresh);
 }
 
-/** The key that the caller's own headers carry. */
-function ownKey(headers: Endpoint["headers"]): string {
-  const names = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
-  const found = names.map((name) => headers[name]).find((value) => value !== undefined) ?? "";
-  return found.replace(/^\S+\s+/, "");
+/** Without `key`, the caller's own headers carry one, or none is needed. */
+function headersWith({ keyHeader, headers }: Endpoint, key: string): Endpoint["headers"] {
+  if (key === "") return headers;
+  const value = keyHeader.scheme === undefined ? key : `${keyHeader.scheme} ${key}`;
+  return { [keyHeader.name]: value, ...headers };
 }
 
-/** A POST whose answer is one JSON document, as text. Throws what `providerStream` would throw. */
+/** A POST whose answer is one JSON document, as text. Throws what `sseStream` would throw. */
 export async function postJson(endpoint: Endpoint, body: Body, signal: AbortSignal): Promise<string> {
   signal.throwIfAborted();
   const { response, secret } = await postWithKey(endpoint, body, signal);
   if (response.status === 200) return readText(response, Number.POSITIVE_INFINITY);
   throw await refusalOf(endpoint.provider, response, secret);
-}
-
-function send(endpoint: Endpoint, key: string, body: Body, signal: AbortSignal): Promise<TransportResponse> {
-  const headers = key === "" ? endpoint.headers : { ...endpoint.authorize(key), ...endpoint.headers };
-  return endpoint.transport({ url: endpoint.url, headers, body, signal });
 }
 
 async function refusalOf(provider: ProviderName, response: TransportResponse, key: string): Promise<CapstanError> {

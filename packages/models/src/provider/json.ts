@@ -25,9 +25,18 @@ export function stringOf(value: Json | undefined): string {
   return typeof value === "string" ? value : "";
 }
 
-/** A count: 0 for everything that is none. */
+/** A whole count: 0 for everything that is none. */
 export function countOf(value: Json | undefined): number {
-  return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : 0;
+  return isCount(value) ? Math.round(value) : 0;
+}
+
+export function isCount(value: Json | undefined): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0;
+}
+
+/** The entry of a word that a provider sent; undefined for a word that the table does not have itself. */
+export function lookUp<Value>(table: Readonly<Record<string, Value>>, word: Json | undefined): Value | undefined {
+  return typeof word === "string" && Object.hasOwn(table, word) ? table[word] : undefined;
 }
 
 /** The value of a JSON text; undefined when it is none. */

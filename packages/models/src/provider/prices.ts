@@ -1,8 +1,8 @@
 /** Published prices of models: `@pydantic/genai-prices`, when it is installed, loaded only when a price is first asked for. */
 
 import type * as prices from "@pydantic/genai-prices";
-import { systemClock } from "@capstan/core";
-import type { Price } from "../price.ts";
+import { type Price, systemClock } from "@capstan/core";
+import { lookUp } from "./json.ts";
 
 /** How the price list names our providers. A provider that is not here has no published prices: servers of one's own. */
 const LISTED: Readonly<Record<string, string>> = {
@@ -35,8 +35,8 @@ function priceList(): Promise<List | undefined> {
 
 /** The price now: some depend on the day or the hour. */
 function listedPrice(known: List | undefined, provider: string, modelId: string): Price | undefined {
-  if (known === undefined || !Object.hasOwn(LISTED, provider)) return undefined;
-  const providerId = LISTED[provider] ?? "";
+  const providerId = lookUp(LISTED, provider);
+  if (known === undefined || providerId === undefined) return undefined;
   try {
     const found = known.calcPrice({}, modelId, { providerId, timestamp: new Date(systemClock.now()) });
     return found === null || !isSameModel(found.model.id, modelId) ? undefined : toPrice(found.model_price);

@@ -68,6 +68,9 @@ export {
   openaiServer,
 } from "./openai-responses-server.ts";
 export {
+  type Bill,
+  billOf,
+  billRatio,
   type CacheBlock,
   type CacheUse,
   inputBill,

@@ -44,6 +44,38 @@ export function inputBill(use: CacheUse): number {
   return use.input + use.written * 1.25 + use.read * 0.1;
 }
 
+export type Bill = { readonly bill: number; readonly ideal: number };
+
+/**
+ * What the requests cost, and the ideal: each token is written once, with the first request that holds it after the same
+ * prefix, and read ever after. `blocksOf` cuts a body as the cache of the requests did.
+ */
+export function billOf(
+  requests: readonly { readonly body: { readonly [name: string]: unknown }; readonly cache?: CacheUse }[],
+  blocksOf: (body: { readonly [name: string]: unknown }) => readonly CacheBlock[],
+): Bill {
+  const seen = new Set<string>();
+  let ideal = 0;
+  let bill = 0;
+  for (const { body, cache } of requests) {
+    const blocks = blocksOf(body);
+    for (const [index, prefix] of prefixHashes(blocks).entries()) {
+      const tokens = blocks[index]?.tokens ?? 0;
+      ideal += inputBill(seen.has(prefix) ? { ...NOTHING, read: tokens } : { ...NOTHING, written: tokens });
+      seen.add(prefix);
+    }
+    bill += cache === undefined ? Infinity : inputBill(cache);
+  }
+  return { bill, ideal };
+}
+
+const NOTHING: CacheUse = { input: 0, read: 0, written: 0 };
+
+export function billRatio(...given: Parameters<typeof billOf>): number {
+  const { bill, ideal } = billOf(...given);
+  return bill / ideal;
+}
+
 function prefixHashes(blocks: readonly CacheBlock[]): readonly string[] {
   const hash = createHash("sha256");
   return blocks.map((block) => {

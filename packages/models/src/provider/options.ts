@@ -1,0 +1,23 @@
+/** Options of every provider over HTTP. A provider says again only where it has more to say. */
+
+import type { Json, ModelCapabilities, Price } from "@capstan/core";
+import type { Transport } from "../transport.ts";
+import type { ApiKey } from "./credentials.ts";
+
+export type ProviderOptions = {
+  /** Default: the provider's variable. Not needed when `headers` hold the key. */
+  readonly apiKey?: ApiKey;
+  /** Default: the provider's variable, else its own address. */
+  readonly baseUrl?: string;
+  /** Sent with every request; they win over ours. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Members merged into the body last; those of a request's settings win over these. */
+  readonly extraBody?: Json;
+  readonly transport?: Transport;
+  /** Of one answer, thinking included, unless the request's settings say otherwise. Default: the provider's own limit. */
+  readonly maxOutputTokens?: number;
+  /** Merged over what is known about the model. */
+  readonly capabilities?: ModelCapabilities;
+  /** Default: the published price, when it is known. */
+  readonly price?: Price;
+};
