@@ -6,7 +6,7 @@ import { hashJson, type Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { FINAL_TOOL } from "./output.ts";
 import type { Model, ModelSettings } from "./model.ts";
-import type { PermissionMode } from "./permission.ts";
+import type { PermissionMode } from "./permission/permission.ts";
 import type { Plugin } from "./plugin.ts";
 import { type Schema, toJsonSchema } from "./schema.ts";
 import { agentTool } from "./agent-tool.ts";

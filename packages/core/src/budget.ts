@@ -9,7 +9,7 @@ import { hashJson, type Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { type Message, tokensOf, type Usage } from "./message.ts";
 import type { Model, ModelRequest, Price } from "./model.ts";
-import { canAsk } from "./policy.ts";
+import { canAsk } from "./permission/policy.ts";
 import { openRequests, requestIdOf } from "./requests.ts";
 import type { RunState, SessionState } from "./session-state.ts";
 

@@ -5,7 +5,7 @@ import { CapstanError } from "./errors.ts";
 import type { Rerun } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { hashJson, type Json } from "./json.ts";
-import { approversOf, canAsk } from "./policy.ts";
+import { approversOf, canAsk } from "./permission/policy.ts";
 import type { ToolCallPart } from "./message.ts";
 import { openWorkspace, toolContext } from "./perform-tool.ts";
 import { type Answer, checkQuestions, type QuestionItem } from "./request.ts";

@@ -5,7 +5,7 @@ import { CapstanError } from "./errors.ts";
 import { isLive } from "./event.ts";
 import type { Accepted } from "./op.ts";
 import type { SessionSummary } from "./store.ts";
-import { summarize } from "./summary.ts";
+import { summarize } from "./store-engine/summary.ts";
 
 /** `sent` is the newest input this caller knows of: it may stand in the mailbox yet, where no summary counts it. */
 type Watched = { readonly engine: Engine; readonly sessionId: string; readonly sent: Accepted | undefined };

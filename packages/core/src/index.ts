@@ -41,7 +41,7 @@ export { systemIds, type Ids } from "./ids.ts";
 export type { AppendOptions, Journal } from "./journal.ts";
 export { canonicalJson, hashJson, isArray, sha256, type Json } from "./json.ts";
 export { LIMITS } from "./limits.ts";
-export { memoryStore, type MemoryStore } from "./memory-store.ts";
+export { memoryStore, type MemoryStore } from "./store-engine/memory-store.ts";
 export { addUsage, NO_USAGE, text, textOf, textOutput } from "./message.ts";
 export type {
   Bytes,
@@ -61,11 +61,11 @@ export type {
 } from "./message.ts";
 export type { Model, ModelCapabilities, ModelEvent, ModelRequest, ModelSettings, Price, ToolSpec } from "./model.ts";
 export type { Accepted, MailBody, MailboxEntry, Op, OpOf } from "./op.ts";
-export { callFacts, policyOf, verdictIn } from "./policy.ts";
-export { evaluate, parseRule, rulesFor } from "./permission.ts";
-export type { CallFacts, PermissionMode, Policy, Rule, Verdict } from "./permission.ts";
-export { claudeRules, type ClaudePlaces, type ClaudeRules } from "./permission-claude.ts";
-export { explain, type Explanation, type NeedVerdict } from "./permission-explain.ts";
+export { callFacts, policyOf, verdictIn } from "./permission/policy.ts";
+export { evaluate, parseRule, rulesFor } from "./permission/permission.ts";
+export type { CallFacts, PermissionMode, Policy, Rule, Verdict } from "./permission/permission.ts";
+export { claudeRules, type ClaudePlaces, type ClaudeRules } from "./permission/permission-claude.ts";
+export { explain, type Explanation, type NeedVerdict } from "./permission/permission-explain.ts";
 export { plugin } from "./plugin.ts";
 export type {
   HookContext,
@@ -82,7 +82,7 @@ export type {
   ToolHookContext,
   ToolNext,
 } from "./plugin.ts";
-export { isProtectedPath } from "./protected-path.ts";
+export { isProtectedPath } from "./permission/protected-path.ts";
 export { redactor, type Redactor } from "./redact.ts";
 export type {
   Actor,
@@ -98,14 +98,14 @@ export { drive } from "./run.ts";
 export { failure } from "./run-handle.ts";
 export { openRuntime } from "./runtime.ts";
 export type { OpenSession, Runtime } from "./runtime.ts";
-export { forgotten, pruneSessions, type Retention } from "./retention.ts";
+export { forgotten, pruneSessions, type Retention } from "./store-engine/retention.ts";
 export type { RuntimeHost, RuntimeOptions } from "./runtime-options.ts";
 export type { HookRecord, Run, RunResult, SendOptions, SendOptionsOf, Session, SessionView } from "./session.ts";
 export { initialState, reduce, STATE_VERSION, statusOf } from "./state.ts";
 export type { CallState, QueuedInput, RunState, SessionState, TaskState, TurnState } from "./session-state.ts";
-export { storeEngine, type StoreEngineOptions } from "./store-engine.ts";
+export { storeEngine, type StoreEngineOptions } from "./store-engine/store-engine.ts";
 export { namedBlobs } from "./store.ts";
-export { firstSummary } from "./summary.ts";
+export { firstSummary } from "./store-engine/summary.ts";
 export type {
   Append,
   Claim,

@@ -5,7 +5,7 @@ import { LIMITS } from "./limits.ts";
 import type { Model } from "./model.ts";
 import { openRuntime, type Runtime } from "./runtime.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
-import { storeEngine } from "./store-engine.ts";
+import { storeEngine } from "./store-engine/store-engine.ts";
 import { scriptedModel, type ScriptedReply } from "./testing/scripted-model.ts";
 import { ofType, soon, until } from "./testing/waiting.ts";
 import { World } from "./testing/world.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { agent } from "./agent.ts";
 import { keepBytes } from "./blobs.ts";
 import { LIMITS } from "./limits.ts";
-import { memoryStore } from "./memory-store.ts";
+import { memoryStore } from "./store-engine/memory-store.ts";
 import { retryDelay } from "./retry.ts";
 import { scriptedModel } from "./testing/scripted-model.ts";
 import { tool } from "./tool.ts";

@@ -5,7 +5,7 @@ import { LIMITS } from "./limits.ts";
 import { type Plugin, plugin } from "./plugin.ts";
 import { openRuntime, type Runtime } from "./runtime.ts";
 import type { Store } from "./store.ts";
-import { storeEngine } from "./store-engine.ts";
+import { storeEngine } from "./store-engine/store-engine.ts";
 import { scriptedModel } from "./testing/scripted-model.ts";
 import { soon } from "./testing/waiting.ts";
 import { World } from "./testing/world.ts";

@@ -6,7 +6,7 @@ import type { NewFact } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { type Json, sha256 } from "./json.ts";
 import { LIMITS } from "./limits.ts";
-import { canAsk } from "./policy.ts";
+import { canAsk } from "./permission/policy.ts";
 import type { RequestBody } from "./request.ts";
 import type { ResolvedRequest } from "./session-state.ts";
 

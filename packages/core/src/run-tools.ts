@@ -11,7 +11,7 @@ import { copyJson } from "./json.ts";
 import { keepOutput } from "./blobs.ts";
 import { errorOutput, type ToolCallPart, type ToolOutput } from "./message.ts";
 import { FINAL_TOOL, outputOfRun } from "./output.ts";
-import { judge } from "./policy.ts";
+import { judge } from "./permission/policy.ts";
 import { openRequests } from "./requests.ts";
 import { type Judged, permissionRequest, runCall } from "./run-call.ts";
 import { check } from "./schema.ts";

@@ -6,7 +6,7 @@ import { addUsage, NO_USAGE, type Part } from "./message.ts";
 import type { SessionState } from "./session-state.ts";
 import { initialState, reduce, statusOf } from "./state.ts";
 import type { SessionSummary } from "./store.ts";
-import { firstSummary, summarize } from "./summary.ts";
+import { firstSummary, summarize } from "./store-engine/summary.ts";
 
 const ACTOR = { id: "ada", door: "test" };
 const USAGE = { inputTokens: 3, outputTokens: 2, costMicroUsd: 7 };

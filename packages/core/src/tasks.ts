@@ -7,7 +7,7 @@ import type { Hold } from "./hold.ts";
 import { type Json, sha256 } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { addUsage, NO_USAGE, text, textOf, tokensOf, type Usage } from "./message.ts";
-import { policyText } from "./policy.ts";
+import { policyText } from "./permission/policy.ts";
 import type { Actor } from "./request.ts";
 import type { TaskState } from "./session-state.ts";
 

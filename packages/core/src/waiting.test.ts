@@ -3,11 +3,11 @@ import { z } from "zod";
 import { agent } from "./agent.ts";
 import { systemClock } from "./clock.ts";
 import { systemIds } from "./ids.ts";
-import { memoryStore } from "./memory-store.ts";
+import { memoryStore } from "./store-engine/memory-store.ts";
 import { ANSWERS, fits, type RequestBody } from "./request.ts";
 import { openRuntime } from "./runtime.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
-import { storeEngine } from "./store-engine.ts";
+import { storeEngine } from "./store-engine/store-engine.ts";
 import { scriptedModel } from "./testing/scripted-model.ts";
 import { tool } from "./tool.ts";
 

@@ -5,7 +5,7 @@ import { CapstanError, type ErrorCode } from "../errors.ts";
 import type { Fact, FactOf } from "../event.ts";
 import { sha256, type Json } from "../json.ts";
 import type { MailBody } from "../op.ts";
-import { firstSummary } from "../summary.ts";
+import { firstSummary } from "../store-engine/summary.ts";
 import type { Append, Claim, NewMail, NewSession, SessionStatus, SessionSummary, Store } from "../store.ts";
 
 export type StoreFixture = {

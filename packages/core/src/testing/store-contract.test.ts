@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type MemoryStore, memoryStore } from "../memory-store.ts";
+import { type MemoryStore, memoryStore } from "../store-engine/memory-store.ts";
 import type { Store } from "../store.ts";
 import { storeContract } from "./store-contract.ts";
 

@@ -1,11 +1,11 @@
 /** A runtime for tests: memory engine, a clock that stands still, the same ids every time, nobody to ask. */
 
 import type { Agent } from "../agent.ts";
-import { memoryStore, type MemoryStore } from "../memory-store.ts";
+import { memoryStore, type MemoryStore } from "../store-engine/memory-store.ts";
 import type { Model } from "../model.ts";
 import { openRuntime, type Runtime } from "../runtime.ts";
 import type { RuntimeOptions } from "../runtime-options.ts";
-import { storeEngine } from "../store-engine.ts";
+import { storeEngine } from "../store-engine/store-engine.ts";
 import { type FakeClock, fakeClock } from "./fake-clock.ts";
 import { fixedIds } from "./fixed-ids.ts";
 

@@ -2,11 +2,11 @@
 
 import type { Fact } from "../event.ts";
 import type { Ids } from "../ids.ts";
-import { type MemoryStore, memoryStore } from "../memory-store.ts";
+import { type MemoryStore, memoryStore } from "../store-engine/memory-store.ts";
 import { openRuntime, type Runtime } from "../runtime.ts";
 import type { RuntimeOptions } from "../runtime-options.ts";
 import type { Store } from "../store.ts";
-import { storeEngine } from "../store-engine.ts";
+import { storeEngine } from "../store-engine/store-engine.ts";
 import { type FakeClock, fakeClock } from "./fake-clock.ts";
 import { fixedIds } from "./fixed-ids.ts";
 import { logOf, soon } from "./waiting.ts";

@@ -1,10 +1,10 @@
 /** Reading a store in pages, and bytes by their hash. */
 
-import { CapstanError } from "./errors.ts";
-import type { Fact } from "./event.ts";
-import { sha256 } from "./json.ts";
-import { LIMITS } from "./limits.ts";
-import type { LogSlice, Store } from "./store.ts";
+import { CapstanError } from "../errors.ts";
+import type { Fact } from "../event.ts";
+import { sha256 } from "../json.ts";
+import { LIMITS } from "../limits.ts";
+import type { LogSlice, Store } from "../store.ts";
 
 /** Every fact after `after`, page by page. */
 export async function* readAll(store: Store, sessionId: string, { after = 0, types }: LogSlice): AsyncGenerator<Fact> {

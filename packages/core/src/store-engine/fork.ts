@@ -1,11 +1,11 @@
 /** Copying a log up to a point into a new session: what was open there is closed as cancelled, no effect is inherited. */
 
-import type { Fact, FactOf, NewFact } from "./event.ts";
-import { expiryAnswer } from "./mail.ts";
-import { errorOutput } from "./message.ts";
-import type { Actor } from "./request.ts";
-import type { SessionState } from "./session-state.ts";
-import { initialState, reduce } from "./state.ts";
+import type { Fact, FactOf, NewFact } from "../event.ts";
+import { expiryAnswer } from "../mail.ts";
+import { errorOutput } from "../message.ts";
+import type { Actor } from "../request.ts";
+import type { SessionState } from "../session-state.ts";
+import { initialState, reduce } from "../state.ts";
 
 type ForkOptions = { readonly into: string; readonly actor: Actor; readonly now: number };
 

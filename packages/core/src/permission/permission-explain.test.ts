@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import { explain } from "./permission-explain.ts";
 import { type CallFacts, evaluate, parseRule, type Policy, rulesFor } from "./permission.ts";
-import type { ExecuteNeed, Need } from "./workspace.ts";
+import type { ExecuteNeed, Need } from "../workspace.ts";
 
 const ROOT = "/home/ann/project";
 const shell = (...needs: readonly Need[]): CallFacts => ({

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { Channel } from "./broadcast.ts";
 import { memoryStore } from "./memory-store.ts";
-import type { Store } from "./store.ts";
+import type { Store } from "../store.ts";
 import { StoreJournal } from "./store-journal.ts";
-import { fakeClock } from "./testing/fake-clock.ts";
-import { held, newSession } from "./testing/store-contract-fixture.ts";
+import { fakeClock } from "../testing/fake-clock.ts";
+import { held, newSession } from "../testing/store-contract-fixture.ts";
 
 const started = {
   type: "run.started",

@@ -1,10 +1,10 @@
 /** The store without a file: maps in this process. For tests, scripts and as the reference for other stores. */
 
-import { CapstanError } from "./errors.ts";
-import type { Fact } from "./event.ts";
-import { LIMITS } from "./limits.ts";
-import type { Accepted, MailboxEntry } from "./op.ts";
-import { namedBlobs } from "./store.ts";
+import { CapstanError } from "../errors.ts";
+import type { Fact } from "../event.ts";
+import { LIMITS } from "../limits.ts";
+import type { Accepted, MailboxEntry } from "../op.ts";
+import { namedBlobs } from "../store.ts";
 import type {
   Append,
   Claim,
@@ -16,7 +16,7 @@ import type {
   SessionSummary,
   Snapshot,
   Store,
-} from "./store.ts";
+} from "../store.ts";
 
 /**
  * One object may serve several engines: each stands for a process. Facts are kept as given and never copied or changed.

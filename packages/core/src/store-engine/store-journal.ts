@@ -1,14 +1,14 @@
 /** One hold on one session of a store: numbers facts, publishes what is stored, and stops at the first sign of a lost hold. */
 
 import type { Channel } from "./broadcast.ts";
-import type { Clock } from "./clock.ts";
-import { CapstanError } from "./errors.ts";
-import type { Fact, Live, LiveBody, NewFact } from "./event.ts";
-import type { AppendOptions, Appended, Journal } from "./journal.ts";
-import type { Json } from "./json.ts";
-import { LIMITS } from "./limits.ts";
-import type { MailboxEntry } from "./op.ts";
-import type { Append, LogSlice, SessionSummary, Snapshot, Store } from "./store.ts";
+import type { Clock } from "../clock.ts";
+import { CapstanError } from "../errors.ts";
+import type { Fact, Live, LiveBody, NewFact } from "../event.ts";
+import type { AppendOptions, Appended, Journal } from "../journal.ts";
+import type { Json } from "../json.ts";
+import { LIMITS } from "../limits.ts";
+import type { MailboxEntry } from "../op.ts";
+import type { Append, LogSlice, SessionSummary, Snapshot, Store } from "../store.ts";
 import { loadBlob, readAll, saveBlob } from "./store-read.ts";
 import { summarize } from "./summary.ts";
 

@@ -2,7 +2,7 @@
 
 import { type CallFacts, evaluate, type Policy, type Verdict } from "./permission.ts";
 import { isFree } from "./permission-rule.ts";
-import type { Need } from "./workspace.ts";
+import type { Need } from "../workspace.ts";
 
 export type NeedVerdict = {
   readonly need: Need;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import { claudeRules } from "./permission-claude.ts";
 import { type CallFacts, evaluate, parseRule, type PolicyTier } from "./permission.ts";
-import type { Need } from "./workspace.ts";
+import type { Need } from "../workspace.ts";
 
 const PLACES = { root: "/home/ann/project", home: "/home/ann" };
 type Lists = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "./memory-store.ts";
-import { storeContract } from "./testing/store-contract.ts";
+import { storeContract } from "../testing/store-contract.ts";
 
 describe("memoryStore", () => {
   const cases = storeContract(async () => {

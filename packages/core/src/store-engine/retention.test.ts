@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { agent } from "./agent.ts";
+import { agent } from "../agent.ts";
 import { pruneSessions, type Retention } from "./retention.ts";
-import { scriptedModel } from "./testing/scripted-model.ts";
-import { testRuntime } from "./testing/test-runtime.ts";
-import { soon, until } from "./testing/waiting.ts";
+import { scriptedModel } from "../testing/scripted-model.ts";
+import { testRuntime } from "../testing/test-runtime.ts";
+import { soon, until } from "../testing/waiting.ts";
 
 const DAY = 24 * 60 * 60 * 1000;
 

@@ -1,7 +1,7 @@
 /** Forgetting sessions that nobody needs any more: by age, and by number. */
 
-import type { Runtime } from "./runtime.ts";
-import type { SessionSummary } from "./store.ts";
+import type { Runtime } from "../runtime.ts";
+import type { SessionSummary } from "../store.ts";
 
 export type Retention = {
   /** Sessions whose last change is older go; in milliseconds since 1970. */

@@ -1,11 +1,11 @@
 /** Which rules and which mode hold for a call of this session: the session's, the agent's and the runtime's tiers. */
 
-import type { PermissionRules } from "./agent.ts";
-import type { PolicyText } from "./event.ts";
-import type { Hold } from "./hold.ts";
+import type { PermissionRules } from "../agent.ts";
+import type { PolicyText } from "../event.ts";
+import type { Hold } from "../hold.ts";
 import { type CallFacts, evaluate, parseRule, type PermissionMode, type Policy, type Verdict } from "./permission.ts";
-import type { SessionState } from "./session-state.ts";
-import type { PermissionWord, Tool } from "./tool.ts";
+import type { SessionState } from "../session-state.ts";
+import type { PermissionWord, Tool } from "../tool.ts";
 
 const MODES: readonly string[] = ["ask", "accept-edits", "bypass", "plan", "never-ask"] satisfies PermissionMode[];
 

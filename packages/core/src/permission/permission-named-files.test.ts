@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { evaluate, parseRule } from "./permission.ts";
-import type { Need } from "./workspace.ts";
+import type { Need } from "../workspace.ts";
 
 function verdictOf(command: string, more: Partial<Extract<Need, { type: "execute" }>> = {}) {
   const need: Need = { type: "execute", command, words: command.split(" "), named: 1, ...more };

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { agent } from "./agent.ts";
-import { LIMITS } from "./limits.ts";
-import { openRuntime, type Runtime } from "./runtime.ts";
-import type { RuntimeOptions } from "./runtime-options.ts";
-import type { Store } from "./store.ts";
+import { agent } from "../agent.ts";
+import { LIMITS } from "../limits.ts";
+import { openRuntime, type Runtime } from "../runtime.ts";
+import type { RuntimeOptions } from "../runtime-options.ts";
+import type { Store } from "../store.ts";
 import { storeEngine } from "./store-engine.ts";
-import { scriptedModel, type ScriptedReply } from "./testing/scripted-model.ts";
-import { tool, type Tool } from "./tool.ts";
-import { ofType, soon, until } from "./testing/waiting.ts";
-import { World } from "./testing/world.ts";
+import { scriptedModel, type ScriptedReply } from "../testing/scripted-model.ts";
+import { tool, type Tool } from "../tool.ts";
+import { ofType, soon, until } from "../testing/waiting.ts";
+import { World } from "../testing/world.ts";
 
 class EngineWorld extends World {
   start(

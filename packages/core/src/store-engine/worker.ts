@@ -1,12 +1,12 @@
 /** Drives the sessions of one process: takes what is free, takes over from the dead, and gives back what is done. */
 
 import type { Channel } from "./broadcast.ts";
-import type { Clock } from "./clock.ts";
-import type { Drive, WorkOptions } from "./engine.ts";
-import { CapstanError, toProblem } from "./errors.ts";
-import type { Ids } from "./ids.ts";
-import { LIMITS } from "./limits.ts";
-import type { PendingSession, Store } from "./store.ts";
+import type { Clock } from "../clock.ts";
+import type { Drive, WorkOptions } from "../engine.ts";
+import { CapstanError, toProblem } from "../errors.ts";
+import type { Ids } from "../ids.ts";
+import { LIMITS } from "../limits.ts";
+import type { PendingSession, Store } from "../store.ts";
 import { StoreJournal } from "./store-journal.ts";
 
 type Held = { readonly journal: StoreJournal; readonly driving: Promise<void> };

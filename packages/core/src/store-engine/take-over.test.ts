@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { agent } from "./agent.ts";
-import type { Clock } from "./clock.ts";
-import { LIMITS } from "./limits.ts";
-import { openRuntime, type Runtime } from "./runtime.ts";
-import type { RuntimeOptions } from "./runtime-options.ts";
-import type { Store } from "./store.ts";
+import { agent } from "../agent.ts";
+import type { Clock } from "../clock.ts";
+import { LIMITS } from "../limits.ts";
+import { openRuntime, type Runtime } from "../runtime.ts";
+import type { RuntimeOptions } from "../runtime-options.ts";
+import type { Store } from "../store.ts";
 import { storeEngine } from "./store-engine.ts";
-import { scriptedModel, type ScriptedReply, type ScriptedTurn } from "./testing/scripted-model.ts";
-import { ofType, soon, until } from "./testing/waiting.ts";
-import { World } from "./testing/world.ts";
+import { scriptedModel, type ScriptedReply, type ScriptedTurn } from "../testing/scripted-model.ts";
+import { ofType, soon, until } from "../testing/waiting.ts";
+import { World } from "../testing/world.ts";
 
 class EngineWorld extends World {
   start(

@@ -1,7 +1,7 @@
 /** Permission rules of `.claude/settings.json` (`permissions.allow|ask|deny`, `defaultMode`) as rules of this policy. */
 
-import type { Permission } from "./agent.ts";
-import { messageOf } from "./errors.ts";
+import type { Permission } from "../agent.ts";
+import { messageOf } from "../errors.ts";
 import { type PermissionMode, parseRule } from "./permission.ts";
 
 export type ClaudeRules = {

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { agent } from "./agent.ts";
-import { isLive } from "./event.ts";
-import { LIMITS } from "./limits.ts";
-import type { Runtime } from "./runtime.ts";
-import type { Run } from "./session.ts";
-import type { Store } from "./store.ts";
-import { scriptedModel, type ScriptedReply } from "./testing/scripted-model.ts";
-import { ofType, soon, until } from "./testing/waiting.ts";
-import { World } from "./testing/world.ts";
+import { agent } from "../agent.ts";
+import { isLive } from "../event.ts";
+import { LIMITS } from "../limits.ts";
+import type { Runtime } from "../runtime.ts";
+import type { Run } from "../session.ts";
+import type { Store } from "../store.ts";
+import { scriptedModel, type ScriptedReply } from "../testing/scripted-model.ts";
+import { ofType, soon, until } from "../testing/waiting.ts";
+import { World } from "../testing/world.ts";
 
 class EngineWorld extends World {
   start(turns: readonly ScriptedReply[], store?: Store): Promise<Runtime> {

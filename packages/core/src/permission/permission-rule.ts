@@ -1,7 +1,7 @@
 /** One permission rule: its text, what it covers when it allows, and what it may mean when it forbids. */
 
-import { CapstanError } from "./errors.ts";
-import type { ToolKind } from "./event.ts";
+import { CapstanError } from "../errors.ts";
+import type { ToolKind } from "../event.ts";
 import {
   coversPath,
   forbidsBelow,
@@ -13,9 +13,9 @@ import {
 } from "./path-pattern.ts";
 import { protectedName } from "./protected-path.ts";
 import { coversCommand, forbidsCommand, parseWordPattern, ruleWords, type WordPattern } from "./shell-words.ts";
-import type { PermissionWord } from "./tool.ts";
+import type { PermissionWord } from "../tool.ts";
 import { coversUrl, forbidsUrl, matchesText, urlPatternFor } from "./url-pattern.ts";
-import type { ExecuteNeed, Need } from "./workspace.ts";
+import type { ExecuteNeed, Need } from "../workspace.ts";
 
 /** All that a verdict depends on beside the policy. */
 export type CallFacts = {

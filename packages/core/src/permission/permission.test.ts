@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { CapstanError } from "./errors.ts";
+import { CapstanError } from "../errors.ts";
 import {
   type CallFacts,
   checkRules,
@@ -12,7 +12,7 @@ import {
   type PolicyTier,
   rulesFor,
 } from "./permission.ts";
-import type { Need } from "./workspace.ts";
+import type { Need } from "../workspace.ts";
 
 const ROOT = "/home/ann/project";
 

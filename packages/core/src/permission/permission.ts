@@ -1,10 +1,10 @@
 /** Whether a call may run: a pure function of the call and the policy. The order is deny, ask, allow, default (G14, G15, G17). */
 
-import { CapstanError } from "./errors.ts";
+import { CapstanError } from "../errors.ts";
 import { locate } from "./path-pattern.ts";
 import { type CallFacts, covers, forbids, isFree, namesTool, type Rule, rulesFor } from "./permission-rule.ts";
 import { protectedName } from "./protected-path.ts";
-import type { Need } from "./workspace.ts";
+import type { Need } from "../workspace.ts";
 
 export { parseRule, rulesFor, type CallFacts, type Rule } from "./permission-rule.ts";
 

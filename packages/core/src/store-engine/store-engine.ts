@@ -1,16 +1,16 @@
 /** An engine over any store: who drives which session, mail, timers, take-over of the dead, and the broadcast of events. */
 
 import { Channel, parseCursor } from "./broadcast.ts";
-import type { Clock } from "./clock.ts";
-import type { Drive, Engine, EventsOptions, WorkOptions } from "./engine.ts";
-import { CapstanError } from "./errors.ts";
-import type { Envelope, Fact, FactOf } from "./event.ts";
+import type { Clock } from "../clock.ts";
+import type { Drive, Engine, EventsOptions, WorkOptions } from "../engine.ts";
+import { CapstanError } from "../errors.ts";
+import type { Envelope, Fact, FactOf } from "../event.ts";
 import { forkFacts } from "./fork.ts";
-import type { Ids } from "./ids.ts";
-import { hashJson, type Json } from "./json.ts";
-import type { Accepted, Op, OpOf } from "./op.ts";
-import { type Actor, mayAnswer } from "./request.ts";
-import type { LogSlice, NewMail, SessionFilter, SessionSummary, Snapshot, Store } from "./store.ts";
+import type { Ids } from "../ids.ts";
+import { hashJson, type Json } from "../json.ts";
+import type { Accepted, Op, OpOf } from "../op.ts";
+import { type Actor, mayAnswer } from "../request.ts";
+import type { LogSlice, NewMail, SessionFilter, SessionSummary, Snapshot, Store } from "../store.ts";
 import { loadBlob, readAll, saveBlob } from "./store-read.ts";
 import { firstSummary, summarize } from "./summary.ts";
 import { Worker } from "./worker.ts";

@@ -1,6 +1,6 @@
 /** Paths as permission rules see them: resolved as text against the root, matched by globs segment by segment. */
 
-import { CapstanError } from "./errors.ts";
+import { CapstanError } from "../errors.ts";
 
 /** Where a path lies. Text only: what a symbolic link points at is decided by the workspace when it opens the file. */
 export type Location = {
