@@ -9,6 +9,7 @@ import { IMAGES } from "./gemini/parts.ts";
 import { GEMINI } from "./gemini/signature.ts";
 import { type Env, nonEmpty } from "./provider/credentials.ts";
 import { type Endpoint, endpointOf, endpointUrl } from "./provider/endpoint.ts";
+import { fileOptions } from "./provider/files.ts";
 import { httpModel } from "./provider/http-model.ts";
 import type { ProviderOptions } from "./provider/options.ts";
 
@@ -61,9 +62,7 @@ export function geminiFrom(env: Env, modelId?: string, options: GeminiOptions = 
       maxOutputTokens: options.maxOutputTokens,
       maxOutputLimit: facts.maxOutputTokens,
       thinking: facts.thinking,
-      images: capabilities.images !== false,
-      files: capabilities.files ?? [],
-      imageInToolResult: capabilities.imageInToolResult === true,
+      ...fileOptions(capabilities),
       checksSignatures: facts.checksSignatures,
       extraBody: options.extraBody,
     }),

@@ -8,6 +8,7 @@ import { type ChatPreset, type ChatPresetName, PRESETS } from "./openai-chat/pre
 import { type Env, nonEmpty } from "./provider/credentials.ts";
 import { BEARER, type Endpoint, endpointOf, endpointUrl, type KeyHeader } from "./provider/endpoint.ts";
 import type { ProviderName } from "./provider/errors.ts";
+import { fileOptions } from "./provider/files.ts";
 import { httpModel } from "./provider/http-model.ts";
 import type { ProviderOptions } from "./provider/options.ts";
 
@@ -138,9 +139,7 @@ function chatModel(
       dialect,
       maxOutputTokens: options.maxOutputTokens,
       temperature: !(dialect.systemRole === "developer" && FIXED_TEMPERATURE.test(id)),
-      images: capabilities.images !== false,
-      files: capabilities.files ?? [],
-      imageInToolResult: capabilities.imageInToolResult === true,
+      ...fileOptions(capabilities),
       cacheMarkers: capabilities.cacheMarkers === true,
       extraBody: options.extraBody,
     }),

@@ -7,6 +7,7 @@ import { responseDecoder } from "./openai/decode.ts";
 import { DEFAULT_MODEL, familyOf, modelFacts } from "./openai/model-table.ts";
 import { type Env, nonEmpty } from "./provider/credentials.ts";
 import { BEARER, type Endpoint, endpointOf, endpointUrl } from "./provider/endpoint.ts";
+import { fileOptions } from "./provider/files.ts";
 import { httpModel } from "./provider/http-model.ts";
 import type { ProviderOptions } from "./provider/options.ts";
 
@@ -52,9 +53,7 @@ export function openaiFrom(env: Env, modelId?: string, options: OpenAIOptions = 
       family,
       maxOutputTokens: options.maxOutputTokens,
       efforts: capabilities.reasoning === true ? efforts : [],
-      images: capabilities.images !== false,
-      pdfs: capabilities.files?.includes("application/pdf") === true,
-      imageInToolResult: capabilities.imageInToolResult !== false,
+      ...fileOptions(capabilities),
       extraBody: options.extraBody,
     }),
     decoder: (answer) => responseDecoder({ ...answer, family }),

@@ -4,20 +4,24 @@ import type { FilePart, Json, Message, Part, Seal, ToolCallPart, ToolResultPart 
 import { saidText } from "../diff-text.ts";
 import { inputOf } from "../provider/call.ts";
 import type { EncodeContext } from "../provider/encoded-messages.ts";
-import { base64Of, FILE_GAPS, fileMarker, fileText, isText, mediaTypeOf, refuseTooLarge } from "../provider/files.ts";
+import {
+  base64Of,
+  FILE_GAPS,
+  fileMarker,
+  type FileOptions,
+  fileText,
+  isText,
+  mediaTypeOf,
+  refuseTooLarge,
+} from "../provider/files.ts";
 import { isObject, memberOf } from "../provider/json.ts";
 import { systemText } from "../provider/system-text.ts";
 import { isBlank, wireJson } from "../wire-text.ts";
 import { GEMINI, isOwn, signatureOf, type Signed } from "./signature.ts";
 
-export type PartOptions = {
+export type PartOptions = FileOptions & {
   /** Signatures of another model are not sent. */
   readonly modelId: string;
-  readonly images: boolean;
-  /** Media types taken beside images. */
-  readonly files: readonly string[];
-  /** Whether function responses may hold media. */
-  readonly imageInToolResult: boolean;
   /** Whether the model refuses calls whose signature is missing. */
   readonly checksSignatures: boolean;
 };

@@ -8,6 +8,7 @@ import {
   type Blobs,
   FILE_GAPS,
   fileMarker,
+  type FileOptions,
   fileText,
   fileUrl,
   isImage,
@@ -21,14 +22,7 @@ export type ContentPart =
   | { readonly type: "image_url"; readonly image_url: { readonly url: string } }
   | { readonly type: "file"; readonly file: { readonly filename: string; readonly file_data: string } };
 
-export type FileContext = {
-  readonly provider: ProviderName;
-  readonly images: boolean;
-  /** Media types that go as files. */
-  readonly files: readonly string[];
-  readonly imageInToolResult: boolean;
-  readonly blobs: Blobs;
-};
+export type FileContext = FileOptions & { readonly provider: ProviderName; readonly blobs: Blobs };
 
 const PDF = "application/pdf";
 

@@ -7,6 +7,7 @@ import {
   type Blobs,
   FILE_GAPS,
   fileMarker,
+  type FileOptions,
   fileText,
   fileUrl,
   isImage,
@@ -19,13 +20,9 @@ export const OPENAI = { id: "openai", label: "OpenAI" } as const;
 
 export type Content = { readonly type: string; readonly [name: string]: string };
 
-export type ContentOptions = {
-  readonly images: boolean;
-  readonly pdfs: boolean;
-  /** Whether an output of a call may hold images and files. */
-  readonly imageInToolResult: boolean;
-  readonly blobs: Blobs;
-};
+export type ContentOptions = FileOptions & { readonly blobs: Blobs };
+
+const PDF = "application/pdf";
 
 /** What a user may say of a part; none for parts that are no content. */
 export function inputContent(part: Part, options: ContentOptions): readonly Content[] {
@@ -73,7 +70,7 @@ function inputFile(part: FilePart, options: ContentOptions): Content {
     refuseTooLarge(OPENAI, part, base64Of(part, options.blobs) ?? "");
     return { type: "input_image", image_url: url, detail: "auto" };
   }
-  if (mediaType === "application/pdf" && options.pdfs) {
+  if (mediaType === PDF && options.files.includes(PDF)) {
     refuseTooLarge(OPENAI, part, base64Of(part, options.blobs) ?? "");
     if (part.data.type === "url") return { type: "input_file", file_url: url };
     return { type: "input_file", filename: part.name ?? "document.pdf", file_data: url };

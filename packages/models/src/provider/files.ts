@@ -1,10 +1,23 @@
 /** Files in messages as providers take them: by media type, with an honest text in place of what a model cannot read. */
 
-import type { FilePart, Message } from "@capstan/core";
+import type { FilePart, Message, ModelCapabilities } from "@capstan/core";
 import { type ProviderName, requestError } from "./errors.ts";
 
 /** Blobs of a request by hash, in base64. */
 export type Blobs = ReadonlyMap<string, string>;
+
+/** Which files a model reads. */
+export type FileOptions = {
+  readonly images: boolean;
+  /** Media types taken beside images. */
+  readonly files: readonly string[];
+  /** Whether results of calls may hold images and files. */
+  readonly imageInToolResult: boolean;
+};
+
+export function fileOptions({ images, files = [], imageInToolResult }: ModelCapabilities): FileOptions {
+  return { images: images !== false, files, imageInToolResult: imageInToolResult === true };
+}
 
 /** Images that every provider with images takes. */
 export const IMAGES: readonly string[] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
