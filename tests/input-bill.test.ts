@@ -60,6 +60,8 @@ type Provider = {
   readonly serve: (next: () => Said) => Promise<ScriptedServer<Charged>>;
   readonly modelAt: (url: string) => Model;
   readonly blocksOf: (body: RecordedRequest["body"]) => readonly CacheBlock[];
+  /** Its tools may end in a marker, so that a tool that comes later leaves them in the cache. */
+  readonly marksTools?: boolean;
 };
 
 const PROVIDERS: readonly Provider[] = [
@@ -78,6 +80,7 @@ const PROVIDERS: readonly Provider[] = [
       }),
     modelAt: (url) => anthropicFrom({ ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: url }, "claude-opus-4-6"),
     blocksOf: cacheBlocks,
+    marksTools: true,
   },
   {
     name: "OpenRouter's dialect",
@@ -195,12 +198,13 @@ for (const provider of PROVIDERS) {
         const told = await bill.goOn([look, late]);
         const cause = "prefix-changed: The cached prompt prefix is rebuilt: tools were added (late)";
         expect(told).toEqual(Array.from({ length: shape.sessions }, () => cause)); // once in each conversation
-        expect(bill.surplus).toBeCloseTo(bill.toolsAgain, 6); // the tools before the new one, which no marker ended
+        const again = provider.marksTools === true ? 0 : bill.toolsAgain; // the tools before the new one, which no marker ended
+        expect(bill.surplus).toBeCloseTo(again, 6);
         const [first, ...later] = bill.requests.slice(before).map(({ cache }) => cache);
-        expect(first?.read).toBe(0);
+        expect((first?.read ?? 0) > 0).toBe(provider.marksTools === true);
         expect(later.every((cache) => (cache?.read ?? 0) > 0)).toBe(true);
         expect(await bill.goOn([look, late])).toEqual([]);
-        expect(bill.surplus).toBeCloseTo(bill.toolsAgain, 6); // once
+        expect(bill.surplus).toBeCloseTo(again, 6); // once
         expect(bill.ratio).toBeLessThan(1.015);
         expect(server.violations).toEqual([]);
       });

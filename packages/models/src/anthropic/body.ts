@@ -50,8 +50,9 @@ export function bodyEncoder(options: BodyOptions, shape: BodyShape = streamed): 
     const { settings, messages } = request;
     const blobs = await loadBlobs(history.missingBlobs(messages), request.blob);
     const cache = options.cacheMarkers ? request.cache : [];
-    const { system, tools, marked } = prefix(request.system, request.tools, cache.includes(-1));
-    const list = history.encode(messages, cache, MAX_MARKERS - (marked ? 1 : 0), blobs);
+    const marks = cache.includes(-1) ? (cache.length < MAX_MARKERS ? "both" : "last") : "none";
+    const { system, tools, marked } = prefix(request.system, request.tools, marks);
+    const list = history.encode(messages, cache, MAX_MARKERS - marked, blobs);
     const extra = { ...objectOf(options.extraBody), ...objectOf(settings.extraBody) };
     const members = wireJson(shape({ ...parameters(options, settings, request.tools), ...extra }));
     const segments = [members.slice(0, -1)];
@@ -66,38 +67,41 @@ export function bodyEncoder(options: BodyOptions, shape: BodyShape = streamed): 
   };
 }
 
-type Prefix = { readonly system: string; readonly tools: string; readonly marked: boolean };
+/** `marked`: how many markers are in it. */
+type Prefix = { readonly system: string; readonly tools: string; readonly marked: number };
+/** `both`: the tools have a marker of their own, so that a tool that is added later leaves those before it in the cache. */
+type Marks = "none" | "last" | "both";
 
 /** System text and tools are encoded once for as long as the caller passes the same array and text. */
-function prefixEncoder(): (system: string, tools: readonly ToolSpec[], mark: boolean) => Prefix {
-  const known = new WeakMap<
-    readonly ToolSpec[],
-    { readonly system: string; readonly mark: boolean; readonly made: Prefix }
-  >();
-  return (system, tools, mark) => {
+function prefixEncoder(): (system: string, tools: readonly ToolSpec[], marks: Marks) => Prefix {
+  type Known = { readonly system: string; readonly made: Map<Marks, Prefix> };
+  const known = new WeakMap<readonly ToolSpec[], Known>();
+  return (system, tools, marks) => {
     const found = known.get(tools);
-    if (found?.mark === mark && found.system === system) return found.made;
-    const made = encodePrefix(system, tools, mark);
-    known.set(tools, { system, mark, made });
-    return made;
+    const { made } = found?.system === system ? found : { made: new Map<Marks, Prefix>() };
+    if (found?.made !== made) known.set(tools, { system, made });
+    const prefix = made.get(marks) ?? encodePrefix(system, tools, marks);
+    made.set(marks, prefix);
+    return prefix;
   };
 }
 
 /** The order of the cache is tools, system, messages: the marker goes on the last of the first two. */
-function encodePrefix(system: string, tools: readonly ToolSpec[], mark: boolean): Prefix {
+function encodePrefix(system: string, tools: readonly ToolSpec[], marks: Marks): Prefix {
   const hasSystem = system.trim() !== "";
-  const markTool = mark && !hasSystem;
+  const markTool = tools.length > 0 && (marks === "both" || (marks === "last" && !hasSystem));
+  const markSystem = hasSystem && marks !== "none";
   const toolList = tools.map((tool, index) => ({
     name: tool.name,
     description: tool.description,
     input_schema: tool.inputSchema,
     ...(markTool && index === tools.length - 1 && { cache_control: MARKER }),
   }));
-  const block = { type: "text", text: system, ...(mark && { cache_control: MARKER }) };
+  const block = { type: "text", text: system, ...(markSystem && { cache_control: MARKER }) };
   return {
     tools: tools.length === 0 ? "" : `,"tools":${wireJson(toolList)}`,
     system: hasSystem ? `,"system":${wireJson([block])}` : "",
-    marked: mark && (hasSystem || tools.length > 0),
+    marked: (markTool ? 1 : 0) + (markSystem ? 1 : 0),
   };
 }
 
