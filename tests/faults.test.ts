@@ -174,7 +174,7 @@ describe("a damaged session", { timeout: 30_000 }, () => {
     const [bad = "", good = ""] = ids;
     const db = new DatabaseSync(path);
     db.exec(
-      `UPDATE facts SET body = replace(body, 'One.', 'Own.') WHERE session = (SELECT number FROM sessions WHERE id = '${bad}')`,
+      `UPDATE facts SET body = replace(body, 'One.', 'Own.') WHERE id / ${2 ** 26} = (SELECT number FROM sessions WHERE id = '${bad}')`,
     );
     db.close();
 

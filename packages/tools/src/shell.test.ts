@@ -139,7 +139,7 @@ describe("findBash", () => {
 
 describe("codingTools", () => {
   it("TOOL-13 gives the file tools and the shell", () => {
-    const names = ["read_file", "write_file", "edit", "list", "glob", "grep", "shell"];
+    const names = ["read_file", "write_file", "edit", "multi_edit", "list", "glob", "grep", "shell"];
     assert.deepEqual(
       codingTools().map(({ name }) => name),
       names,
