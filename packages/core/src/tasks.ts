@@ -178,7 +178,7 @@ function taskEnd(fact: FactOf<"run.finished">, said: string): TaskEnd {
 const STATUS: Partial<Record<StopReason, TaskEnd["status"]>> = { "end-turn": "completed", interrupted: "stopped" };
 
 /** Ends what the run has started and still waits for. Submitted before the run's own end, which would forget them. */
-export async function stopTasks(hold: Hold): Promise<readonly NewFact[]> {
+async function stopTasks(hold: Hold): Promise<readonly NewFact[]> {
   const { run } = hold.state;
   const open = Object.values(hold.state.tasks).filter((task) => task.runId === run?.id && !task.background);
   if (run === undefined || open.length === 0) return [];
@@ -188,7 +188,7 @@ export async function stopTasks(hold: Hold): Promise<readonly NewFact[]> {
 /** The key of the interrupt by which a parent ends a child, whether it has begun or not. */
 export const STOP_KEY = "stop";
 
-export async function stopTask(hold: Hold, task: TaskState): Promise<NewFact> {
+async function stopTask(hold: Hold, task: TaskState): Promise<NewFact> {
   const { taskId, runId, childSessionId, grant } = task;
   const { engine } = hold.definitions;
   const fact = { type: "task.finished", key: `${taskId}/task/finished`, runId, taskId } as const;

@@ -10,7 +10,7 @@ import type { PermissionWord, Tool } from "../tool.ts";
 const MODES: readonly string[] = ["ask", "accept-edits", "bypass", "plan", "never-ask"] satisfies PermissionMode[];
 
 /** The mode of the run if its input named one, else the session's; an unknown word means `ask`. */
-export function effectiveMode(state: Pick<SessionState, "mode" | "run">): PermissionMode {
+function effectiveMode(state: Pick<SessionState, "mode" | "run">): PermissionMode {
   return modeOf(state.run?.overrides?.mode ?? state.mode);
 }
 
