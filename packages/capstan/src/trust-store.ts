@@ -10,13 +10,19 @@ import type { TrustFiles } from "./trust-files.ts";
 
 const ids = systemIds(() => systemClock.now());
 
-const schema = z.object({
+/** One decision, as it is stored: the hashes of the files it was made on, by their names. */
+export type Decision = {
+  readonly version: 1;
+  readonly folder: string;
+  readonly files: Readonly<Record<string, string>>;
+  readonly at: number;
+};
+const schema: z.ZodType<Decision> = z.object({
   version: z.literal(1),
   folder: z.string(),
   files: z.record(z.string(), z.string()),
   at: z.number(),
 });
-export type Decision = z.infer<typeof schema>;
 
 /** Undefined when there is none that can be believed: damaged, of another folder, or writable by others. */
 export async function readDecision(dataFolder: string, folder: string): Promise<Decision | undefined> {

@@ -178,7 +178,7 @@ function taskEnd(fact: FactOf<"run.finished">, said: string): TaskEnd {
 const STATUS: Partial<Record<StopReason, TaskEnd["status"]>> = { "end-turn": "completed", interrupted: "stopped" };
 
 /** Ends what the run has started and still waits for. Submitted before the run's own end, which would forget them. */
-async function stopTasks(hold: Hold): Promise<readonly NewFact[]> {
+export async function stopTasks(hold: Hold): Promise<readonly NewFact[]> {
   const { run } = hold.state;
   const open = Object.values(hold.state.tasks).filter((task) => task.runId === run?.id && !task.background);
   if (run === undefined || open.length === 0) return [];
