@@ -146,7 +146,7 @@ describe.concurrent("capstan run", { timeout: 120_000 }, () => {
   });
 
   it("PERM-12 keeps accept-edits without a terminal, and still denies the shell", async () => {
-    await using it = await setup([editA, shell("rm a.txt"), text("Edited.")]);
+    await using it = await setup([readBoth, editA, shell("rm a.txt"), text("Edited.")]);
     const end = await it.at.run(["run", "do", "--mode", "accept-edits"]);
     expect(end.code).toBe(3);
     expect(end.stderr).toContain("--allow 'shell(rm a.txt)'");

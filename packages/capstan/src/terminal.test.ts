@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type AnthropicReply, anthropicServer } from "@capstan/models/testing";
-import { type ChildEnd, COMMAND, commandHome, runChild } from "./command-child.ts";
+import { type ChildEnd, COMMAND, type CommandHome, commandHome, runChild } from "./command-child.ts";
 
 /** Runs a program on a pseudo-terminal: waits for each text in turn, then types; prints all that was shown. */
 const DRIVER = `
@@ -46,11 +46,21 @@ const ASKED = "no (n, or n and why)";
 
 type Step = readonly [waitFor: string, type: string];
 
+type Files = { readonly [name: string]: string };
+
+/** `next`: what comes after it in the same place, without a terminal. */
 async function session(
   replies: readonly AnthropicReply[],
   steps: readonly Step[],
   args: readonly string[] = [],
-): Promise<ChildEnd & { readonly file: () => Promise<string>; readonly requests: readonly string[] }> {
+  { files = {}, next }: { readonly files?: Files; readonly next?: (at: CommandHome) => Promise<ChildEnd> } = {},
+): Promise<
+  ChildEnd & {
+    readonly file: () => Promise<string>;
+    readonly requests: readonly string[];
+    readonly after: ChildEnd | undefined;
+  }
+> {
   await using server = await anthropicServer(replies);
   await using at = await commandHome({
     ANTHROPIC_API_KEY: "sk-test-0123456789",
@@ -58,16 +68,20 @@ async function session(
     TERM: "dumb",
     NO_COLOR: "1",
   });
-  await writeFile(join(at.folder, "a.txt"), "one\n");
+  for (const [name, content] of Object.entries({ "a.txt": "one\n", ...files })) {
+    await writeFile(join(at.folder, name), content);
+  }
   const end = await runChild(["python3", "-c", DRIVER, JSON.stringify(steps), ...COMMAND, "run", "do it", ...args], {
     env: at.env,
     cwd: at.folder,
   });
+  const after = await next?.(at);
   const file = await readFile(join(at.folder, "a.txt"), "utf8");
   expect(server.violations).toEqual([]);
   return {
     ...end,
     stdout: end.stdout.replaceAll("\r\n", "\n"),
+    after,
     file: async () => file,
     requests: server.requests.map((request) => request.text),
   };
@@ -102,6 +116,40 @@ describe.skipIf(!hasPython)("capstan run at a terminal", { concurrent: true, tim
     const end = await session(replies, [["always in this session (a)", "a\n"]]);
     expect(end.code).toBe(0);
     expect(end.stdout.split("May I?")).toHaveLength(2);
+  });
+
+  it.each(["agent", "all"])("PERM-01 PERM-03 always for %s holds in later sessions too", async (word) => {
+    const touch = shell("touch a.txt");
+    const end = await session(
+      [touch, text("Once."), touch, text("Twice.")],
+      [["for all agents (all)", `${word}\n`]],
+      [],
+      { next: (at) => at.run(["run", "again"]) },
+    );
+    expect(end.code).toBe(0);
+    expect(end.after).toMatchObject({ code: 0, stdout: "Twice.\n" });
+  });
+
+  it("TOOL-31 lets the model ask the person, and gives it the answer", async () => {
+    const option = (label: string): object => ({ label, description: "" });
+    const questions = [{ header: "Colour", question: "Which colour?", options: [option("red"), option("blue")] }];
+    const ask: AnthropicReply = { content: [{ type: "tool_use", id: "tu_q", name: "ask_user", input: { questions } }] };
+    const end = await session([ask, text("Blue it is.")], [["or your own words >", "2\n"]]);
+    expect(end.code).toBe(0);
+    expect(end.stdout).toContain("Which colour?\n  1  red\n  2  blue\n");
+    expect(end.requests[1]).toContain("- blue");
+  });
+
+  it.each([
+    ["y\n", true],
+    ["n\n", false],
+  ])("SEC-06 SKILL-10 asks before it uses what a folder says: %j", async (typed, isUsed) => {
+    const files = { "AGENTS.md": "Always whistle." };
+    const end = await session([text("Hello.")], [["Trust this folder?", typed]], [], { files });
+    expect(end.code).toBe(0);
+    expect(end.stdout).toContain("\n  AGENTS.md\n");
+    expect(end.requests[0]?.includes("Always whistle.")).toBe(isUsed);
+    expect(end.stdout.includes("Not used: AGENTS.md")).toBe(!isUsed);
   });
 
   it("PERM-14 takes nothing that was typed before the question as its answer", async () => {

@@ -3,6 +3,7 @@
 export {
   crashingStore,
   crashSweep,
+  expectCacheStable,
   fakeClock,
   fixedIds,
   modelContract,

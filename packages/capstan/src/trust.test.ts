@@ -158,6 +158,14 @@ describe("trustFolder", () => {
     );
   });
 
+  it("SEC-06 refuses a folder that will hold the decisions, by whatever name", async () => {
+    symlinkSync(folder, join(base, "link"));
+    const inner = { dataFolder: join(base, "link/not/yet") };
+    await expect(trustFolder(await trustOf(folder, inner), inner)).rejects.toSatisfy((error) =>
+      CapstanError.is(error, "usage"),
+    );
+  });
+
   it("SEC-06 keeps decisions private, and believes none that is damaged or that others could have written", async () => {
     await Promise.all([trustNow(), trustNow(), trustNow()]);
     const [name = "", ...others] = readdirSync(join(options.dataFolder, "trust"));

@@ -52,7 +52,7 @@ export async function trustOf(folder: string, { dataFolder = defaultFolder() }: 
  */
 export async function trustFolder(seen: Trust, { dataFolder = defaultFolder() }: TrustOptions = {}): Promise<void> {
   const { folder, hash } = seen;
-  const kept = await realpath(dataFolder).catch(() => resolve(dataFolder));
+  const kept = await realPlace(dataFolder);
   if (kept === folder || kept.startsWith(folder.endsWith(sep) ? folder : folder + sep)) {
     const message = `${folder} holds Capstan's own data, so what works in it could trust itself; trust the folder of one project`;
     throw new CapstanError("usage", message);
@@ -94,6 +94,13 @@ export async function settledTrust(
 
 function defaultFolder(): string {
   return homeFolders(process.env).data;
+}
+
+/** Where a path leads, also when its last folders are not there yet. */
+async function realPlace(path: string): Promise<string> {
+  const whole = resolve(path);
+  const above = dirname(whole);
+  return realpath(whole).catch(async () => (above === whole ? whole : join(await realPlace(above), basename(whole))));
 }
 
 async function realFolder(folder: string): Promise<string> {

@@ -2,7 +2,7 @@
 
 import { type Agent, CapstanError, type PermissionRules } from "@capstan/core";
 import type { Config } from "../config.ts";
-import { CODING_AGENT, codingAgent } from "./coding-agent.ts";
+import { CODING_AGENT, codingAgent, type CodingOptions } from "./coding-agent.ts";
 import { DEMO_AGENT, demoAgent } from "./demo-agent.ts";
 import { usage } from "./failure.ts";
 
@@ -17,13 +17,15 @@ export type AgentChoice = {
   readonly model?: string | undefined;
   /** For the coding agent, when `model` is not given. */
   readonly defaultModel?: string | undefined;
+  /** For the coding agent. */
+  readonly coding?: CodingOptions;
 };
 
 /** Throws `agent-unknown`, or `usage` when there are several and none was named. */
-export async function chosenAgent({ config, name, model, defaultModel }: AgentChoice): Promise<Agent<unknown>> {
+export async function chosenAgent({ config, name, model, defaultModel, coding }: AgentChoice): Promise<Agent<unknown>> {
   if (config === undefined) {
     if (name === DEMO_AGENT) return demoAgent();
-    if (name === undefined || name === CODING_AGENT) return codingAgent(model ?? defaultModel ?? DEFAULT_MODEL);
+    if (name === undefined || name === CODING_AGENT) return codingAgent(model ?? defaultModel ?? DEFAULT_MODEL, coding);
     throw unknown(name, [CODING_AGENT], "; bring your own with --config");
   }
   const agents = config.agents as readonly Agent<unknown>[]; // only their outputs differ in type

@@ -1,6 +1,6 @@
 /** Asks the person at the terminal: one request at a time, with exactly what would happen, all of it inert (G20). */
 
-import type { Answer, OpenRequest, QuestionItem, RequestBody } from "@capstan/core";
+import type { Answer, OpenRequest, QuestionItem, RememberScope, RequestBody } from "@capstan/core";
 import { questionLines, requestLines } from "./request-lines.ts";
 import type { Screen } from "./screen.ts";
 import type { LineReader } from "./terminal-line.ts";
@@ -35,10 +35,10 @@ async function askOne(note: Note, ask: Ask, body: RequestBody): Promise<Answer |
   switch (body.type) {
     case "permission":
       show(note, requestLines(body));
-      return yesOrNo(note, ask, "permission", body.remember.includes("session"));
+      return yesOrNo(note, ask, "permission", body.remember);
     case "plan":
       show(note, requestLines(body));
-      return yesOrNo(note, ask, "plan", false);
+      return yesOrNo(note, ask, "plan", []);
     case "question":
       return askQuestions(note, ask, body.questions);
     case "doubt":
@@ -58,21 +58,32 @@ function show(note: Note, [head = "", ...lines]: readonly string[]): void {
   for (const line of lines) note(line);
 }
 
+/** What is typed for each, and what it says: beyond the session the rule holds in every folder. */
+const ALWAYS: { readonly [scope in RememberScope]: { readonly word: RegExp; readonly offer: string } } = {
+  session: { word: /^(a|always)$/i, offer: "always in this session (a)" },
+  agent: { word: /^agent$/i, offer: "always for this agent in every folder (agent)" },
+  global: { word: /^all$/i, offer: "for all agents (all)" },
+};
+const SCOPES = ["session", "agent", "global"] as const satisfies readonly RememberScope[];
+
 async function yesOrNo(
   note: Note,
   ask: Ask,
   type: "permission" | "plan",
-  always: boolean,
+  remember: readonly RememberScope[],
 ): Promise<Answer | undefined> {
+  const scopes = SCOPES.filter((scope) => remember.includes(scope));
+  const offers = scopes.map((scope) => `, ${ALWAYS[scope].offer}`).join("");
   for (;;) {
-    const said = await ask(`yes (y), no (n, or n and why)${always ? ", always in this session (a)" : ""} > `);
+    const said = await ask(`yes (y), no (n, or n and why)${offers} > `);
     if (said === undefined) return undefined;
     const [word = "", ...rest] = said.trim().split(/\s+/);
     const reason = rest.join(" ");
     if (/^(y|yes)$/i.test(word) && reason === "") return { type, allow: true };
     if (/^(n|no)$/i.test(word)) return { type, allow: false, ...(reason !== "" && { reason }) };
-    if (always && /^(a|always)$/i.test(word) && reason === "") return { type, allow: true, remember: "session" };
-    note(`Please answer ${always ? "y, n or a" : "y or n"}.`, "yellow");
+    const scope = scopes.find((one) => ALWAYS[one].word.test(word));
+    if (type === "permission" && scope !== undefined && reason === "") return { type, allow: true, remember: scope };
+    note(`Please answer with ${scopes.length > 0 ? "one of the words in brackets" : "y or n"}.`, "yellow");
   }
 }
 

@@ -15,11 +15,15 @@ import {
 import type { Config } from "../config.ts";
 import { homeFolders, makePrivateFolder } from "../home-folders.ts";
 import { databasePath, openLocalEngine } from "../open-runtime.ts";
+import { CODING_AGENT } from "./coding-agent.ts";
 import { EXIT } from "./failure.ts";
 import { inertLine } from "./inert.ts";
+import { keyCheck, modelCheck, namedModels } from "./model-check.ts";
 import { openAgent } from "./open-agent.ts";
+import { sandboxCheck } from "./sandbox-check.ts";
+import { type AgentSetUp, setUpAgent } from "./set-up-agent.ts";
 import { screen as newScreen } from "./screen.ts";
-import { readSettings, type Settings, settingsFile } from "./settings.ts";
+import { readSettings, settingsFile } from "./settings.ts";
 
 /** `hint`: Capstan works without it, but not for everything. */
 type Finding = { readonly status: "ok" | "hint" | "problem"; readonly what: string; readonly said: string };
@@ -50,8 +54,9 @@ function checks(name: string, config: Config | undefined, folder: string): reado
     ["settings", () => settings(config)],
     ["bash", bash],
     ["ripgrep", ripgrep],
-    ["key", () => key(name)],
-    ["model", model],
+    ["sandbox", async () => sandboxCheck((await readSettings()).sandbox)],
+    ["key", async () => keyCheck(name, namedModels(config, await readSettings()))],
+    ["model", async () => modelCheck(namedModels(config, await readSettings()))],
   ];
 }
 
@@ -99,26 +104,26 @@ async function store(folder: string): Promise<string> {
   }
 }
 
-/** With its rules, as `run` takes them. */
+/** With its rules and hooks, as `run` takes them. */
 async function settings(config: Config | undefined): Promise<string> {
   const file = settingsFile(process.env);
   const read = await readSettings();
-  const { codingAgent } = await import("./coding-agent.ts");
-  for (const agent of config?.agents ?? [await codingAgent(NO_MODEL)]) {
-    await checkRules(config, read, agent as Agent<unknown>); // only their outputs differ in type
+  for (const { name } of (config?.agents as readonly Agent<unknown>[] | undefined) ?? [{ name: CODING_AGENT }]) {
+    const setUp = await setUpAgent({ config, settings: read, name, model: "demo", root: undefined, asks: true });
+    await checkRules(config, setUp);
   }
-  const set = [read.model === undefined ? [] : ["model"], read.permission === undefined ? [] : ["permission"]].flat();
-  return set.length === 0 ? `none set in ${file}` : `${file} sets ${set.join(" and ")}`;
+  const set = Object.keys(read);
+  return set.length === 0 ? `none set in ${file}` : `${file} sets ${set.join(", ")}`;
 }
 
 const NO_MODEL: Model = { id: "none", capabilities: {}, async *stream() {} };
 
 /** A runtime that opens takes the rules. It gets a store of its own, and no model need be there. */
-async function checkRules(config: Config | undefined, read: Settings, agent: Agent<unknown>): Promise<void> {
+async function checkRules(config: Config | undefined, { agent, settings: all, plugins }: AgentSetUp): Promise<void> {
   const ids = systemIds(() => systemClock.now());
   const engine = storeEngine(memoryStore(), { clock: systemClock, ids });
   const asked = Object.freeze({ ...agent, model: NO_MODEL });
-  const runtime = await openAgent({ engine, agent: asked, config, settings: read, onRequest: undefined });
+  const runtime = await openAgent({ engine, agent: asked, config, settings: all, plugins, onRequest: undefined });
   await runtime.close();
 }
 
@@ -147,22 +152,5 @@ async function ripgrep(): Promise<string> {
     );
   } finally {
     await workspace.close();
-  }
-}
-
-async function key(name: string): Promise<string | { readonly hint: string }> {
-  if ((process.env["ANTHROPIC_API_KEY"] ?? "").trim() !== "") return "ANTHROPIC_API_KEY is set";
-  return { hint: `ANTHROPIC_API_KEY is not set; set it to use Claude models ("${name} demo" needs none)` };
-}
-
-async function model(): Promise<string | { readonly hint: string }> {
-  const { model: wanted = "anthropic" } = await readSettings();
-  const { resolveModel } = await import("../open-runtime.ts");
-  try {
-    const { id } = await resolveModel(wanted);
-    return id;
-  } catch (error) {
-    if (CapstanError.is(error, "model-key-missing")) return { hint: `${wanted}, once its key is set` };
-    throw error;
   }
 }

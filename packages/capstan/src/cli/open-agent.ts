@@ -1,9 +1,10 @@
 /** Opens a runtime for one agent on an engine that is open already, with the user's settings as the outermost rules. */
 
-import type { Agent, Engine, Permission, Runtime } from "@capstan/core";
+import type { Agent, Engine, Permission, Plugin, Runtime } from "@capstan/core";
 import type { Config } from "../config.ts";
 import { openLocalEngine, openRuntime } from "../open-runtime.ts";
 import type { AskPerson } from "./ask-person.ts";
+import { keepRule } from "./keep-rule.ts";
 import { sandboxOf } from "./sandbox-setting.ts";
 import type { Settings } from "./settings.ts";
 
@@ -12,6 +13,8 @@ export type OpenAgent = {
   readonly agent: Agent<unknown>;
   readonly config: Config | undefined;
   readonly settings: Settings;
+  /** Of the runtime, outside those of the configuration. */
+  readonly plugins?: readonly Plugin[];
   /** Unless the configuration brings its own. */
   readonly onRequest: AskPerson | undefined;
 };
@@ -22,13 +25,16 @@ export function openEngine(config: Config | undefined): Promise<Engine> {
 }
 
 /** Closes the engine with the runtime, and also when it throws. */
-export async function openAgent({ engine, agent, config, settings, onRequest }: OpenAgent): Promise<Runtime> {
+export async function openAgent(given: OpenAgent): Promise<Runtime> {
+  const { engine, agent, config, settings, plugins = [], onRequest } = given;
   try {
     return await openRuntime({
       ...config,
       agents: [agent],
       engine,
       work: "own",
+      plugins: [...plugins, ...(config?.plugins ?? [])],
+      remember: config?.remember ?? keepRule(),
       permission: permissionOf(config, settings),
       ...(settings.sandbox !== undefined && {
         workspaces: { local: sandboxOf(settings.sandbox), ...config?.workspaces },

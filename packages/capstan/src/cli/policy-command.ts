@@ -13,11 +13,11 @@ import {
 } from "@capstan/core";
 import { resolve } from "node:path";
 import type { Config } from "../config.ts";
-import { chosenAgent, withRules } from "./agents.ts";
 import { EXIT, usage } from "./failure.ts";
 import { inertLine } from "./inert.ts";
 import { permissionOf } from "./open-agent.ts";
 import { screen as newScreen } from "./screen.ts";
+import { setUpAgent } from "./set-up-agent.ts";
 import { readSettings } from "./settings.ts";
 
 export type ExplainFlags = {
@@ -36,14 +36,20 @@ export async function explainCommand(
   inputJson: string | undefined,
   flags: ExplainFlags,
 ): Promise<number> {
-  const settings = await readSettings();
-  const chosen = await chosenAgent({ config, name: flags.agent, defaultModel: settings.model });
-  const agent = withRules(chosen, flags);
+  const root = resolve(flags.cwd ?? ".");
+  const { agent, settings } = await setUpAgent({
+    config,
+    settings: await readSettings(),
+    name: flags.agent,
+    root,
+    asks: true,
+    rules: flags,
+  });
   const tools = [...(config?.plugins ?? []).flatMap((plugin) => plugin.tools ?? []), ...agent.tools];
   const { tool, input } = callOf(text, inputJson, tools);
   const checked = await check(tool.schema, input);
   if (!checked.ok) throw usage(`Wrong input for ${tool.name}: ${checked.problem}`);
-  const call = callFacts(tool, checked.value, resolve(flags.cwd ?? "."));
+  const call = callFacts(tool, checked.value, root);
   const permission = permissionOf(config, settings);
   const mode = flags.mode ?? permission.mode ?? agent.permission.mode ?? "ask";
   const explanation = explain(call, policyOf({ mode, rules: [] }, agent.permission, permission));

@@ -27,7 +27,7 @@ export function replayCommand(config: Config | undefined, id: string, flags: Rep
       config,
       settings: await readSettings(),
       name,
-      root: workspace?.root ?? process.cwd(),
+      root: workspace?.root,
       asks: true,
       rules: flags,
     });

@@ -2,28 +2,38 @@
 
 import { CapstanError, type Engine, type Run, type Session, type SessionSummary } from "@capstan/core";
 import type { Config } from "../config.ts";
-import { chosenAgent } from "./agents.ts";
 import { askPerson } from "./ask-person.ts";
 import { loadConfig } from "./config-file.ts";
 import { EXIT, reportFailure } from "./failure.ts";
 import { type Failures, followRun, watchFailures } from "./follow-run.ts";
+import type { AskTrust } from "./folder-trust.ts";
 import { inertLine } from "./inert.ts";
 import { openAgent, openEngine } from "./open-agent.ts";
 import { runView } from "./run-view.ts";
 import { sayEnd } from "./say-end.ts";
+import { type Confinement, withSandbox } from "./sandbox-setting.ts";
 import { type Screen, RUN_GOES_ON, screen as newScreen } from "./screen.ts";
+import { type AgentSetUp, sayNotes, setUpAgent } from "./set-up-agent.ts";
 import { readSettings, type Settings } from "./settings.ts";
-import { terminalLine } from "./terminal-line.ts";
+import { createdFact, hasQuestion } from "./stored-sessions.ts";
+import { type LineReader, terminalLine } from "./terminal-line.ts";
+import { askTrust } from "./trust-command.ts";
 import { unfinished } from "./unfinished.ts";
 
 /** How long an input may take from the mailbox into the log. */
 const MAIL_MS = 10_000;
+
+export type ResumeFlags = { readonly config?: string; readonly sandbox?: Confinement; readonly verbose?: boolean };
 
 type Resuming = {
   readonly name: string;
   readonly config: Config | undefined;
   readonly settings: Settings;
   readonly screen: Screen;
+  readonly verbose: boolean;
+  /** Where a person can be asked. */
+  readonly readLine: LineReader | undefined;
+  readonly askTrust: AskTrust | undefined;
 };
 
 /** Returns the exit code of the first session that did not end well. */
@@ -31,12 +41,22 @@ export async function resumeCommand(
   name: string,
   given: Config | undefined,
   id: string | undefined,
-  flags: { readonly config?: string },
+  flags: ResumeFlags,
 ): Promise<number> {
   const config = flags.config === undefined ? given : await loadConfig(flags.config);
-  const resuming: Resuming = { name, config, settings: await readSettings(), screen: newScreen(RUN_GOES_ON) };
+  const settings = withSandbox(await readSettings(), flags.sandbox);
+  const screen = newScreen(RUN_GOES_ON);
+  const readLine = screen.asks ? terminalLine(process.stdin, process.stderr) : undefined;
+  const resuming: Resuming = {
+    name,
+    config,
+    settings,
+    screen,
+    verbose: flags.verbose === true,
+    readLine,
+    askTrust: askTrust(screen, readLine),
+  };
   const { free, elsewhere } = await unfinished(config, id);
-  const { screen } = resuming;
   for (const { sessionId } of elsewhere) screen.note(`Another process is at work on ${sessionId}; it is left alone.`);
   if (free.length === 0 && elsewhere.length === 0)
     screen.note(id === undefined ? "Nothing is unfinished." : `Session ${id} is not unfinished.`);
@@ -50,24 +70,21 @@ export async function resumeCommand(
   return exitCode;
 }
 
-async function resumeOne(
-  resuming: Resuming,
-  { sessionId, agent: agentName, title, head }: SessionSummary,
-): Promise<number> {
-  const { name, config, settings, screen } = resuming;
+async function resumeOne(resuming: Resuming, summary: SessionSummary): Promise<number> {
+  const { name, config, screen, readLine, verbose } = resuming;
+  const { sessionId, title, head } = summary;
   const engine = await openEngine(config);
-  const model = await modelOf(engine, sessionId);
-  const agent = await chosenAgent({ config, name: agentName, model, defaultModel: settings.model }).catch(
-    async (error: unknown) => {
-      await engine.close();
-      throw CapstanError.is(error, "agent-unknown")
-        ? new CapstanError("agent-unknown", `Session ${sessionId}: ${error.message}`)
-        : error;
-    },
-  );
-  const onRequest = screen.asks ? askPerson(screen, terminalLine(process.stdin, process.stderr)) : undefined;
+  const setUp = await setUpOf(resuming, engine, summary).catch(async (error: unknown) => {
+    await engine.close();
+    throw CapstanError.is(error, "agent-unknown")
+      ? new CapstanError("agent-unknown", `Session ${sessionId}: ${error.message}`)
+      : error;
+  });
+  const { agent, settings, plugins, notes } = setUp;
+  sayNotes(screen, notes, verbose);
+  const onRequest = readLine && askPerson(screen, readLine);
   const failures = watchFailures(engine, sessionId);
-  const runtime = await openAgent({ engine, agent, config, settings, onRequest });
+  const runtime = await openAgent({ engine, agent, config, settings, plugins, onRequest });
   try {
     const session = await runtime.session(sessionId);
     let known = head;
@@ -83,7 +100,7 @@ async function resumeOne(
         name,
         runtime,
         screen,
-        view: runView("text", screen, known),
+        view: runView("text", screen, { after: known, verbose }),
         failures,
         answers,
       });
@@ -96,6 +113,24 @@ async function resumeOne(
     failures.end();
     await runtime.close();
   }
+}
+
+async function setUpOf(
+  { config, settings, readLine, askTrust: ask }: Resuming,
+  engine: Engine,
+  summary: SessionSummary,
+): Promise<AgentSetUp> {
+  const { sessionId, agent } = summary;
+  const created = await createdFact(engine, sessionId);
+  return setUpAgent({
+    config,
+    settings,
+    name: agent,
+    model: await modelOf(engine, sessionId),
+    root: created?.workspace?.root,
+    asks: readLine !== undefined || hasQuestion(summary),
+    askTrust: ask,
+  });
 }
 
 /** The model that the unfinished input named. */

@@ -8,6 +8,7 @@ import {
   type Engine,
   type Json,
   type PermissionMode,
+  type Plugin,
   redactor,
   type Run,
   type Runtime,
@@ -16,7 +17,6 @@ import {
 } from "@capstan/core";
 import type { Config } from "../config.ts";
 import { providerSecrets } from "../open-runtime.ts";
-import { chosenAgent, withRules } from "./agents.ts";
 import { type AskPerson, askPerson } from "./ask-person.ts";
 import { loadConfig } from "./config-file.ts";
 import { EXIT, usage } from "./failure.ts";
@@ -28,9 +28,13 @@ import { refusals } from "./refusals.ts";
 import { type Output, runView } from "./run-view.ts";
 import { sayEnd } from "./say-end.ts";
 import { readSchema } from "./schema-flag.ts";
+import { type Confinement, withSandbox } from "./sandbox-setting.ts";
 import { type Screen, RUN_GOES_ON, screen as newScreen } from "./screen.ts";
+import { sayNotes, setUpAgent } from "./set-up-agent.ts";
 import { readSettings, type Settings } from "./settings.ts";
-import { terminalLine } from "./terminal-line.ts";
+import { createdFact, hasQuestion } from "./stored-sessions.ts";
+import { type LineReader, terminalLine } from "./terminal-line.ts";
+import { askTrust } from "./trust-command.ts";
 
 export type RunFlags = {
   readonly prompt?: string;
@@ -49,6 +53,8 @@ export type RunFlags = {
   readonly cwd?: string;
   /** A file, or the schema itself. */
   readonly schema?: string;
+  readonly sandbox?: Confinement;
+  readonly verbose?: boolean;
 };
 
 type Prepared = {
@@ -61,11 +67,14 @@ type Prepared = {
   readonly settings: Settings;
   readonly engine: Engine;
   readonly agent: Agent<unknown>;
+  readonly plugins: readonly Plugin[];
   /** The folder of a new session. */
   readonly folder: string;
   /** Of the session that is gone on with. */
   readonly mode: string | undefined;
   readonly screen: Screen;
+  /** Where a person can be asked. */
+  readonly readLine: LineReader | undefined;
 };
 
 const TITLE_LENGTH = 60;
@@ -79,21 +88,28 @@ export async function runCommand(
 ): Promise<number> {
   checkFlags(argument, flags);
   const config = flags.config === undefined ? given : await loadConfig(flags.config);
-  const settings = await readSettings();
+  const read = withSandbox(await readSettings(), flags.sandbox);
   const folder = await existingFolder(flags.cwd ?? ".");
   const output = flags.schema === undefined ? undefined : await readSchema(flags.schema);
   const prompt = await readPrompt(argument ?? flags.prompt, process.stdin);
+  const screen = newScreen(RUN_GOES_ON);
+  const readLine = screen.asks ? terminalLine(process.stdin, process.stderr) : undefined;
   const engine = await openEngine(config);
   try {
     const known = await knownSession(engine, flags);
-    const chosen = await chosenAgent({
+    const { agent, settings, plugins, notes } = await setUpAgent({
       config,
+      settings: read,
       name: known?.agent ?? flags.agent,
       model: flags.model,
-      defaultModel: settings.model,
+      root: known?.root ?? (await rootOfJob(engine, flags)) ?? folder,
+      asks: (readLine !== undefined && flags.mode !== "never-ask") || known?.hasQuestion === true,
+      askTrust: askTrust(screen, readLine),
+      rules: flags,
     });
-    const prepared = { name, prompt, flags, output, config, settings, engine, folder, screen: newScreen(RUN_GOES_ON) };
-    return await runPrepared({ ...prepared, agent: withRules(chosen, flags), mode: known?.mode });
+    sayNotes(screen, notes, flags.verbose === true);
+    const prepared = { name, prompt, flags, output, config, settings, engine, folder, screen, readLine };
+    return await runPrepared({ ...prepared, agent, plugins, mode: known?.mode });
   } catch (error) {
     await engine.close();
     throw withoutKey(name, error);
@@ -108,11 +124,16 @@ function checkFlags(argument: string | undefined, { prompt, session, key, agent,
   if (cwd !== undefined) throw usage("A session keeps its folder; leave --cwd out");
 }
 
+type KnownSession = {
+  readonly agent: string;
+  readonly mode: string;
+  readonly root?: string | undefined;
+  /** The model has asked something that is still open. */
+  readonly hasQuestion: boolean;
+};
+
 /** The session that is gone on with, if there is one. */
-async function knownSession(
-  engine: Engine,
-  { session, key, agent }: RunFlags,
-): Promise<{ readonly agent: string; readonly mode: string } | undefined> {
+async function knownSession(engine: Engine, { session, key, agent }: RunFlags): Promise<KnownSession | undefined> {
   const summary =
     session === undefined ? key && (await engine.list({ key, limit: 1 }))[0] : await engine.summary(session);
   if (!summary) {
@@ -127,10 +148,19 @@ async function knownSession(
       `The session of that key belongs to the agent ${JSON.stringify(summary.agent)}; leave --agent out or use another key`,
     );
   }
-  for await (const fact of engine.read(summary.sessionId, { types: ["session.created"] })) {
-    if (fact.type === "session.created") return { agent: summary.agent, mode: fact.mode };
-  }
-  return { agent: summary.agent, mode: "ask" };
+  const { mode = "ask", workspace } = (await createdFact(engine, summary.sessionId)) ?? {};
+  return { agent: summary.agent, mode, root: workspace?.root, hasQuestion: hasQuestion(summary) };
+}
+
+/** The folder of a job that was begun before, under the same idempotency key. */
+async function rootOfJob(engine: Engine, { session, key, idempotencyKey }: RunFlags): Promise<string | undefined> {
+  if (session !== undefined || key !== undefined || idempotencyKey === undefined) return undefined;
+  const [summary] = await engine.list({ key: jobKey(idempotencyKey), limit: 1 });
+  return summary && (await createdFact(engine, summary.sessionId))?.workspace?.root;
+}
+
+function jobKey(idempotencyKey: string): string {
+  return `run/${idempotencyKey}`;
 }
 
 async function existingFolder(path: string): Promise<string> {
@@ -142,13 +172,11 @@ async function existingFolder(path: string): Promise<string> {
 }
 
 /** How asks are dealt with: by the person at the terminal, or by a refusal. */
-function asking({ screen, flags, agent, config, settings, mode: known }: Prepared): {
+function asking({ screen, readLine, flags, agent, config, settings, mode: known }: Prepared): {
   readonly mode: PermissionMode | undefined;
   readonly onRequest: AskPerson | undefined;
 } {
-  if (screen.asks) {
-    return { mode: flags.mode, onRequest: askPerson(screen, terminalLine(process.stdin, process.stderr)) };
-  }
+  if (readLine !== undefined) return { mode: flags.mode, onRequest: askPerson(screen, readLine) };
   if (config?.onRequest !== undefined) return { mode: flags.mode, onRequest: undefined };
   const mode = flags.mode ?? known ?? permissionOf(config, settings).mode ?? agent.permission.mode ?? "ask";
   if (mode === "ask" || mode === "never-ask") return { mode: "never-ask", onRequest: undefined };
@@ -160,9 +188,9 @@ function asking({ screen, flags, agent, config, settings, mode: known }: Prepare
 }
 
 async function runPrepared(prepared: Prepared): Promise<number> {
-  const { name, flags, config, settings, engine, agent, screen, folder } = prepared;
+  const { name, flags, config, settings, plugins, engine, agent, screen, folder } = prepared;
   const { mode, onRequest } = asking(prepared);
-  const runtime = await openAgent({ engine, agent, config, settings, onRequest });
+  const runtime = await openAgent({ engine, agent, config, settings, plugins, onRequest });
   try {
     const session = await openSession(prepared, runtime);
     const failures = watchFailures(engine, session.id);
@@ -181,7 +209,7 @@ async function runPrepared(prepared: Prepared): Promise<number> {
       name,
       runtime,
       screen,
-      view: runView(flags.output, screen),
+      view: runView(flags.output, screen, { verbose: flags.verbose === true }),
       failures,
       ...(headless && { refusals: refusals(rules) }),
       answers: config?.onRequest !== undefined ? "all" : screen.asks ? "person" : "none",
@@ -197,7 +225,7 @@ async function runPrepared(prepared: Prepared): Promise<number> {
 
 function openSession({ flags, agent, folder, prompt }: Prepared, runtime: Runtime): Promise<Session<unknown>> {
   if (flags.session !== undefined) return runtime.session(flags.session);
-  const key = flags.key ?? (flags.idempotencyKey === undefined ? undefined : `run/${flags.idempotencyKey}`);
+  const key = flags.key ?? (flags.idempotencyKey === undefined ? undefined : jobKey(flags.idempotencyKey));
   const title = inertLine(redactor(providerSecrets(process.env)).text(prompt), TITLE_LENGTH); // before it is cut: half a key is found by nobody
   return runtime.session({ agent: agent.name, workspace: folder, title, ...(key !== undefined && { key }) });
 }

@@ -24,13 +24,24 @@ export interface RunView {
 export const OUTPUTS = ["text", "json", "stream-json"] as const;
 export type Output = (typeof OUTPUTS)[number];
 
-/** `after`: as text, facts up to this one are known already. */
-export function runView(output: Output, screen: Screen, after = 0): RunView {
+export type ViewOptions = {
+  /** As text, facts up to this one are known already. */
+  readonly after?: number;
+  /** Also say what programs run in, whatever the output is. */
+  readonly verbose?: boolean;
+};
+
+export function runView(output: Output, screen: Screen, { after = 0, verbose = false }: ViewOptions = {}): RunView {
+  const view = outputView(output, screen, after);
+  return verbose ? withConfinement(view, screen) : view;
+}
+
+function outputView(output: Output, screen: Screen, after: number): RunView {
   switch (output) {
     case "text":
       return textView(screen, after);
     case "json":
-      return { show: () => undefined, end: (end) => screen.data(JSON.stringify(resultObject(end))) };
+      return jsonView(screen);
     case "stream-json":
       return { show: (envelope) => screen.data(JSON.stringify(envelope)), end: () => undefined };
     default:
@@ -38,8 +49,34 @@ export function runView(output: Output, screen: Screen, after = 0): RunView {
   }
 }
 
-/** The object of `--output json`. */
-function resultObject({ sessionId, runId, result, requests, refusals, exitCode }: RunEnd): object {
+function withConfinement(view: RunView, screen: Screen): RunView {
+  let said = "";
+  return {
+    show(envelope) {
+      const { event } = envelope;
+      if (event.type === "tool.started" && event.confinement !== said) {
+        said = event.confinement;
+        screen.note(`  · Programs run in: ${inertLine(said)}`, "dim");
+      }
+      view.show(envelope);
+    },
+    end: (end) => view.end(end),
+  };
+}
+
+function jsonView(screen: Screen): RunView {
+  let confinement: string | undefined;
+  return {
+    show({ event }) {
+      if (event.type === "tool.started") ({ confinement } = event);
+    },
+    end: (end) => screen.data(JSON.stringify(resultObject(end, confinement))),
+  };
+}
+
+/** The object of `--output json`. `confinement`: what programs ran in, if any tool was called. */
+function resultObject(end: RunEnd, confinement: string | undefined): object {
+  const { sessionId, runId, result, requests, refusals, exitCode } = end;
   const { status, reason, text, output, usage, turns, error } = result;
   return {
     sessionId,
@@ -51,6 +88,7 @@ function resultObject({ sessionId, runId, result, requests, refusals, exitCode }
     ...(output !== undefined && output !== text && { output }),
     turns,
     usage,
+    ...(confinement !== undefined && { confinement }),
     ...(error !== undefined && { error }),
     ...(requests.length > 0 && { requests }),
     ...(refusals.length > 0 && { refusals }),

@@ -32,9 +32,29 @@ export type SandboxSettings = {
   readonly writable?: readonly string[];
   readonly readable?: readonly string[];
 };
+/** What the coding agent has by default, and the hooks of settings files. */
+export const PLUGINS = [
+  "background-shell",
+  "loop-guard",
+  "omission-guard",
+  "output-limit",
+  "read-before-edit",
+  "settings-hooks",
+  "settings-hooks-project",
+] as const;
+export type PluginSwitches = { readonly [name in (typeof PLUGINS)[number]]?: false };
+/** Rules given with "always", which Capstan writes itself. */
+export type AlwaysRules = {
+  readonly all?: readonly string[];
+  readonly agents?: { readonly [agent: string]: readonly string[] };
+};
 export type Settings = {
   readonly model?: string;
   readonly permission?: Permission;
+  readonly always?: AlwaysRules;
+  readonly plugins?: PluginSwitches;
+  /** As `settingsHooks` takes them. */
+  readonly hooks?: { readonly [event: string]: unknown };
   /** What programs run in. Absent: they run as the user. */
   readonly sandbox?: SandboxSettings;
 };
@@ -49,6 +69,11 @@ const sandboxSchema: z.ZodType<SandboxSettings> = z.strictObject({
 const settingsSchema: z.ZodType<Settings> = z.strictObject({
   model: z.string().min(1).exactOptional(),
   permission: permissionSchema.exactOptional(),
+  always: z
+    .strictObject({ all: z.array(rule).exactOptional(), agents: z.record(z.string(), z.array(rule)).exactOptional() })
+    .exactOptional(),
+  plugins: z.partialRecord(z.enum(PLUGINS), z.literal(false)).exactOptional(),
+  hooks: z.record(z.string(), z.unknown()).exactOptional(),
   sandbox: sandboxSchema.exactOptional(),
 });
 

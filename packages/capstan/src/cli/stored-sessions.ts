@@ -1,6 +1,6 @@
 /** Commands over what is stored: no model and no agent is needed. */
 
-import { CapstanError, type Engine, openRuntime, type Runtime, type SessionSummary } from "@capstan/core";
+import { CapstanError, type Engine, type FactOf, openRuntime, type Runtime, type SessionSummary } from "@capstan/core";
 import type { Config } from "../config.ts";
 import { providerSecrets } from "../open-runtime.ts";
 import { EXIT } from "./failure.ts";
@@ -43,4 +43,17 @@ export async function knownSummary(engine: Engine, id: string): Promise<SessionS
     "session-not-found",
     `There is no session ${JSON.stringify(id)}; "sessions list" shows those there are`,
   );
+}
+
+/** How a session began. */
+export async function createdFact(engine: Engine, id: string): Promise<FactOf<"session.created"> | undefined> {
+  for await (const fact of engine.read(id, { types: ["session.created"] })) {
+    if (fact.type === "session.created") return fact;
+  }
+  return undefined;
+}
+
+/** The model has asked something that is still open. */
+export function hasQuestion({ openRequests }: SessionSummary): boolean {
+  return openRequests.some(({ body }) => body.type === "question");
 }

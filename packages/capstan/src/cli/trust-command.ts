@@ -6,7 +6,8 @@ import { distrustFolder, trustedFolders, trustFolder, trustOf, type Trust, type 
 import { EXIT, usage } from "./failure.ts";
 import { inertLine } from "./inert.ts";
 import { type Screen, screen as newScreen } from "./screen.ts";
-import { terminalLine } from "./terminal-line.ts";
+import type { AskTrust } from "./folder-trust.ts";
+import { type LineReader, terminalLine } from "./terminal-line.ts";
 
 export type TrustFlags = { readonly list?: boolean; readonly remove?: boolean; readonly yes?: boolean };
 
@@ -56,7 +57,7 @@ async function decide(
   yes: boolean,
   options: TrustOptions,
 ): Promise<number> {
-  if ((process.env["CAPSTAN_RUN"] ?? "") !== "") {
+  if (isOfAgent()) {
     const message =
       "Trust is for a person to decide, not for a command that an agent runs; call this in a terminal of your own";
     throw new CapstanError("permission-denied", message);
@@ -67,7 +68,7 @@ async function decide(
     return EXIT.done;
   }
   for (const line of trustLines(trust)) screen.note(line);
-  if (!yes && !(await confirmed(screen))) {
+  if (!yes && !(screen.asks && (await confirmed(screen, terminalLine(process.stdin, process.stderr))))) {
     screen.note(
       screen.asks ? "Not trusted." : `Not trusted: there is nobody to ask. Add --yes, or see "${name} trust --help".`,
     );
@@ -91,9 +92,24 @@ function trustLines({ folder, state, files, changed }: Trust): readonly string[]
   return [inertLine(folder), head, ...shown.slice(0, SHOWN_FILES).map((file) => `  ${inertLine(file)}`), ...more];
 }
 
-async function confirmed(screen: Screen): Promise<boolean> {
-  if (!screen.asks) return false;
-  const ask = terminalLine(process.stdin, process.stderr);
+/** Asks for a decision in the middle of another command, once for a folder; nobody is asked where an agent runs it. */
+export function askTrust(screen: Screen, readLine: LineReader | undefined): AskTrust | undefined {
+  if (readLine === undefined || isOfAgent()) return undefined;
+  const refused = new Set<string>();
+  return async (trust) => {
+    if (refused.has(trust.folder)) return false;
+    for (const line of trustLines(trust)) screen.note(line);
+    const yes = await confirmed(screen, readLine);
+    if (!yes) refused.add(trust.folder);
+    return yes;
+  };
+}
+
+function isOfAgent(): boolean {
+  return (process.env["CAPSTAN_RUN"] ?? "") !== "";
+}
+
+async function confirmed(screen: Screen, ask: LineReader): Promise<boolean> {
   const { signal } = new AbortController();
   const said = await screen.asking(() => ask("Trust this folder? yes (y), no (n) > ", signal));
   return /^(y|yes)$/i.test((said ?? "").trim());

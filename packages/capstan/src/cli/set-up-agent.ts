@@ -1,0 +1,142 @@
+/** The agent of a command with all that holds for it: settings of the user, of Claude Code, of a trusted folder, remembered rules. */
+
+import { realpath } from "node:fs/promises";
+import { type Agent, parseRule, type PermissionRules, type Plugin } from "@capstan/core";
+import type { Config } from "../config.ts";
+import { chosenAgent, withRules } from "./agents.ts";
+import { type ClaudeSettings, folderClaudeSettings, userClaudeSettings } from "./claude-settings.ts";
+import { CODING_AGENT } from "./coding-agent.ts";
+import { type FolderInstructions, folderInstructions } from "./folder-instructions.ts";
+import { type AskTrust, folderTrust } from "./folder-trust.ts";
+import { inertLine } from "./inert.ts";
+import type { Screen } from "./screen.ts";
+import type { Settings } from "./settings.ts";
+import { folderHooks, userHooks } from "./settings-plugins.ts";
+
+export type AgentPlace = {
+  readonly config: Config | undefined;
+  readonly settings: Settings;
+  readonly name: string | undefined;
+  readonly model?: string | undefined;
+  /** Folder of the session, if it has one. */
+  readonly root: string | undefined;
+  /** Somebody answers the agent's questions. */
+  readonly asks: boolean;
+  readonly askTrust?: AskTrust | undefined;
+  /** Of the command line. */
+  readonly rules?: PermissionRules;
+};
+export type AgentSetUp = {
+  readonly agent: Agent<unknown>;
+  /** With every rule that holds for all agents. */
+  readonly settings: Settings;
+  /** Of the runtime, beside those of the configuration. */
+  readonly plugins: readonly Plugin[];
+  readonly notes: readonly Note[];
+};
+type Note = { readonly line: string; readonly verbose: boolean };
+
+/** Throws `agent-unknown`, `config-invalid` or `usage`. Nothing of a folder that is not trusted is in it. */
+export async function setUpAgent(place: AgentPlace): Promise<AgentSetUp> {
+  const { config, settings, name, model, root, asks, rules = {} } = place;
+  const isCoding = config === undefined && (name ?? CODING_AGENT) === CODING_AGENT;
+  const found = isCoding ? await surroundings(place) : NONE;
+  const coding = {
+    asks,
+    ...(found.instructions !== undefined && { folderInstructions: found.instructions.text }),
+    ...(settings.plugins !== undefined && { without: settings.plugins }),
+  };
+  const chosen = await chosenAgent({ config, name, model, defaultModel: settings.model, coding });
+  const plugins = [...(await userHooks(settings)), ...(await folderHooks(found.folder, root, settings))];
+  const isKnown = knownTo(chosen, config);
+  const { all = [], agents = {} } = settings.always ?? {};
+  const always = Object.hasOwn(agents, chosen.name) ? (agents[chosen.name] ?? []) : [];
+  const added = [...found.user, ...found.folder].map((file) => file.rules);
+  return {
+    agent: withRules(chosen, { ...rules, allow: [...(rules.allow ?? []), ...always.filter(isKnown)] }),
+    settings: withAdded(settings, [{ allow: all }, ...added], isKnown),
+    plugins,
+    notes: notesOf(found),
+  };
+}
+
+/** What was found says itself: always what is not used, else only where it is asked for. */
+export function sayNotes(screen: Screen, notes: readonly Note[], verbose: boolean): void {
+  for (const note of notes) {
+    if (verbose || !note.verbose)
+      screen.note(`  ${note.verbose ? "·" : "!"} ${note.line}`, note.verbose ? "dim" : "yellow");
+  }
+}
+
+type Found = {
+  readonly user: readonly ClaudeSettings[];
+  readonly folder: readonly ClaudeSettings[];
+  readonly instructions?: FolderInstructions | undefined;
+  readonly unused?: string | undefined;
+};
+const NONE: Found = { user: [], folder: [] };
+
+async function surroundings({ root, askTrust }: AgentPlace): Promise<Found> {
+  if (root === undefined) return NONE;
+  const real = await realpath(root).catch(() => root); // one that is gone is told by whoever opens it
+  const [user, { trust, unused }] = await Promise.all([userClaudeSettings(real), folderTrust(real, askTrust)]);
+  return {
+    user: user === undefined ? [] : [user],
+    folder: trust === undefined ? [] : await folderClaudeSettings(trust),
+    instructions: trust === undefined ? undefined : await folderInstructions(trust),
+    unused,
+  };
+}
+
+/** A rule of elsewhere may be about a tool that is not here: it means nothing then, and is no mistake. */
+function knownTo(agent: Agent<unknown>, config: Config | undefined): (rule: string) => boolean {
+  const tools = (of: Agent<unknown>): readonly string[] => [
+    ...of.tools.map((tool) => tool.name),
+    ...of.agents.flatMap(tools),
+  ];
+  const shared = (config?.plugins ?? []).flatMap((plugin) => plugin.tools ?? []).map((tool) => tool.name);
+  const names = new Set(["Read", "Edit", "Write", "Bash", ...shared, ...tools(agent)]);
+  return (rule) => {
+    const { name } = parseRule(rule);
+    return names.has(name) || (name.endsWith("/*") && [...names].some((tool) => tool.startsWith(name.slice(0, -1))));
+  };
+}
+
+function withAdded(
+  settings: Settings,
+  added: readonly PermissionRules[],
+  isKnown: (rule: string) => boolean,
+): Settings {
+  const own = settings.permission ?? {};
+  const all = (list: "allow" | "ask" | "deny"): readonly string[] => [
+    ...(own[list] ?? []),
+    ...added.flatMap((rules) => rules[list] ?? []).filter(isKnown),
+  ];
+  return { ...settings, permission: { ...own, allow: all("allow"), ask: all("ask"), deny: all("deny") } };
+}
+
+function notesOf({ user, folder, instructions, unused }: Found): readonly Note[] {
+  const notes: Note[] = [];
+  if (unused !== undefined) notes.push({ line: unused, verbose: false });
+  if (instructions !== undefined) {
+    const { names, bytes, left } = instructions;
+    notes.push({ line: `Instructions of ${names.join(", ")} (${bytes} bytes)`, verbose: true });
+    if (left > 0)
+      notes.push({ line: `${names.join(", ")}: the last ${left} bytes are too much and left out`, verbose: false });
+  }
+  for (const { file, rules, problems, hooks } of [...user, ...folder]) {
+    const count = [rules.allow, rules.ask, rules.deny].reduce((sum, list) => sum + (list?.length ?? 0), 0);
+    const what = `${count} rules${hooks === undefined ? "" : " and hooks"}`;
+    notes.push({ line: `${inertLine(file)}: ${what}`, verbose: true });
+    const [first = "", ...more] = problems;
+    if (more.length > 0)
+      notes.push({
+        line: `${inertLine(file)}: ${problems.length} rules do not hold as written; --verbose lists them`,
+        verbose: false,
+      });
+    else if (first !== "") notes.push({ line: `${inertLine(file)}: ${inertLine(first)}`, verbose: false });
+    for (const problem of more.length > 0 ? problems : [])
+      notes.push({ line: `${inertLine(file)}: ${inertLine(problem)}`, verbose: true });
+  }
+  return notes;
+}
