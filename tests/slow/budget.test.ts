@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { budgetTrial } from "../harness/budget-trial.ts";
+import { howMany } from "../harness/how-many.ts";
 
-const TRIALS = 1000;
+const TRIALS = howMany(1000);
 
 it(`EDGE-08 TOOL-47 COST-08 fifty sub-agents beside each other never spend more than their dollar, in ${TRIALS} trials`, async () => {
   let all = 0;

@@ -1,9 +1,10 @@
 import { systemClock } from "@capstan/core";
 import { describe, expect, it } from "vitest";
+import { howMany } from "../harness/how-many.ts";
 import { seedOfRun } from "../harness/random.ts";
 import { randomInterrupts } from "../harness/random-interrupts.ts";
 
-const RUNS = 5_000;
+const RUNS = howMany(5_000);
 const seed = seedOfRun(systemClock.now());
 
 describe(`${RUNS} random interrupts, without hooks, seed ${seed}`, () => {
