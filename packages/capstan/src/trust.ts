@@ -4,7 +4,7 @@
  */
 
 import { realpath } from "node:fs/promises";
-import { isAbsolute, join, normalize, relative, resolve, sep } from "node:path";
+import { basename, dirname, isAbsolute, join, normalize, relative, resolve, sep } from "node:path";
 import { CapstanError, hashJson } from "@capstan/core";
 import { homeFolders } from "./home-folders.ts";
 import { linksOn, readRegular, trustFiles, trustHash, type TrustFiles } from "./trust-files.ts";

@@ -89,6 +89,18 @@ describe("claudeRules", () => {
     }
   });
 
+  it("PERM-02 takes the project's folder to the letter, whatever is in its name", () => {
+    const places = { root: "/home/ann/a*{b,c}", home: "/home/ann?" };
+    const { allow = [] } = claudeRules({ allow: ["Edit(/src/**)", "Edit(~/x)"] }, places).permission;
+    const tier: PolicyTier = { tier: "global", allow: allow.map(parseRule), ask: [], deny: [] };
+    const verdict = (path: string): string =>
+      evaluate(call("write_file", "edit", [{ type: "write", path }]), { mode: "ask", tiers: [tier] }).verdict;
+    assert.deepEqual(
+      ["/home/ann/a*{b,c}/src/x", "/home/ann?/x", "/home/ann/a-other-b/src/x", "/home/anna/x"].map(verdict),
+      ["allow", "allow", "ask", "ask"],
+    );
+  });
+
   const reading = (path: string): CallFacts => call("read_file", "read", [{ type: "read", path }]);
   const writing = (path: string): CallFacts => call("write_file", "edit", [{ type: "write", path }]);
   const running = (command: string): CallFacts => call("shell", "execute", [{ type: "execute", command }]);

@@ -114,9 +114,14 @@ function ofFiles(name: string, pattern: string | undefined, list: List, { root, 
 
 function placed(pattern: string, root: string, home: string): string {
   if (pattern.startsWith("//")) return pattern.slice(1);
-  if (pattern.startsWith("/")) return `${root.replace(/\/$/, "")}${pattern}`;
-  if (pattern.startsWith("~/")) return `${home.replace(/\/$/, "")}${pattern.slice(1)}`;
+  if (pattern.startsWith("/")) return `${literal(root)}${pattern}`;
+  if (pattern.startsWith("~/")) return `${literal(home)}${pattern.slice(1)}`;
   return pattern;
+}
+
+/** A folder as the beginning of a pattern that means only it. */
+function literal(folder: string): string {
+  return folder.replace(/\/$/, "").replace(/[*?{}[\]]/g, "\\$&");
 }
 
 /** `mcp__server`, `mcp__server__*`, `mcp__server__tool`. */

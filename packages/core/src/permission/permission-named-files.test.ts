@@ -18,6 +18,13 @@ describe("a denied file among the words of a command", () => {
     "cat /w/.env",
     "tool --file=.env",
     "tool -f.env",
+    "tool -d @.env",
+    "tool HEAD:.env",
+    "tool HEAD:./deep/.env",
+    "tool file:///w/.env",
+    "tool -v ./secrets:/inside",
+    "tool a,secrets/key",
+    "tool --data=@.env",
     "grep -r KEY secrets",
     "grep -r KEY .",
     "cat secrets/a/key",
@@ -31,7 +38,14 @@ describe("a denied file among the words of a command", () => {
     expect(verdictOf("cat", { words: ["cat", null] })).toBe("ask");
   });
 
-  for (const command of ["cat readme.md", "cat src/environment.ts", "tool --file=.envrc", "grep -r KEY src"]) {
+  for (const command of [
+    "cat readme.md",
+    "cat src/environment.ts",
+    "tool --file=.envrc",
+    "grep -r KEY src",
+    "tool http://127.0.0.1:80/a?b=c,d",
+    "tool HEAD:src/a.ts",
+  ]) {
     it(`PERM-19 does not ask before ${command}`, () => {
       expect(verdictOf(command)).toBe("allow");
     });

@@ -111,6 +111,7 @@ function namesFile(rule: Rule, need: Need, call: CallFacts): boolean {
   return words.some((word) => {
     if (word === null) return true; // whatever stands there
     const named = [word, word.slice(word.indexOf("=") + 1), ...(word.startsWith("-") ? [word.slice(2)] : [])];
+    named.push(...new Set(word.split(/[=:@,]/))); // `HEAD:file`, `@file`, `file:/inside`
     return named.some((text) => {
       const location = text === "" ? undefined : locate(text, need.folder ?? call.root);
       if (location === undefined) return false;

@@ -1,11 +1,12 @@
 /** What bash does itself: steps of a script that need no rule, and changes after which other commands mean something else. */
 
 import type { Argument } from "./argument.ts";
-import { isHarmlessVariable } from "./variables.ts";
+import { isHarmlessVariable, isScriptVariable } from "./variables.ts";
 
-const VARIABLE = /^[a-z_][a-z0-9_]*$/;
 const FILE_TEST = /^-[abcdefghknprstuwxzGLNOS]$/;
 const COMPARISON = /^(?:==?|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))$/;
+/** `%n` of `printf` assigns to the variable that its argument names. */
+const COUNTS = /%[^A-Za-z%]*[hjlLqtz]*n/;
 const READ_FLAGS = /^-[rs]+$/;
 const SET_FLAGS = /^[-+](?:[euxCfnv]+|[euxCfnv]*o)$/;
 
@@ -49,7 +50,7 @@ export function isStep(words: readonly Argument[]): boolean {
 /** Whether what comes after it cannot be judged by its words any more. */
 export function changesShell(words: readonly Argument[]): boolean {
   const [name, first] = words;
-  if (name?.text === "printf") return first?.shape !== "text" || first.text.startsWith("-");
+  if (name?.text === "printf") return first?.shape !== "text" || first.text.startsWith("-") || COUNTS.test(first.text);
   if (name?.text === "test" || name?.text === "[") return true; // not a plain one: `-v` evaluates
   return name?.text !== undefined && CHANGE_THE_SHELL.has(name.text);
 }
@@ -69,7 +70,7 @@ function isSingle(word: Argument | undefined): boolean {
 /** `read -r line`: into variables of the script only. */
 function isPlainRead(words: readonly Argument[]): boolean {
   const names = words.filter(({ text = "" }) => !READ_FLAGS.test(text));
-  return names.length > 0 && names.every(({ text = "" }) => VARIABLE.test(text));
+  return names.length > 0 && names.every(({ text = "" }) => isScriptVariable(text));
 }
 
 /** `set -e`, `set -euo pipefail`. */

@@ -3,7 +3,7 @@
  * open rule such as `shell(git log *)` may cover. A program without a row does what its name says, whatever its options.
  *
  * A row is a list of words: `-x` and `--long` take no value, `-x:` takes one, `--long=` may take one after `=`, `-#` is a
- * number. `@...` names a check of `OPERANDS` for all other words; without it any may follow.
+ * number. `!apart`: a value is always the next word. `!whole`: letters are not combined either. `@...` names a check of `OPERANDS` for all other words; without it any may follow.
  */
 
 export const OPERANDS: { readonly [name: string]: (operand: string, at: number) => boolean } = {
@@ -15,6 +15,10 @@ export const OPERANDS: { readonly [name: string]: (operand: string, at: number) 
   format: (operand) => operand.startsWith("+"),
   web: (operand) => /^https?:\/\/[\w.:/?&=%,+~-]+$/.test(operand),
   target: (operand) => !/[=:]/.test(operand),
+  /** What `cargo clippy --` hands to the compiler: which lints count. */
+  lints: (operand) => /^-[ADFW](?:[a-z][\w:-]*)?$|^[a-z][\w:-]*$/.test(operand),
+  /** What `cargo fmt --` hands to the formatter. */
+  check: (operand) => operand === "--check",
 };
 
 const SHOWS_COMMITS =
@@ -92,7 +96,7 @@ const OPTION_TABLE: { readonly [program: string]: string } = {
   "npm list": "-a -g -l --all --global --long --json --parseable --depth:",
   "npm view": "--json",
   "npm outdated": "-a -l --json --long --all",
-  "npm audit": "--json --omit: --production --audit-level:",
+  "npm audit": "--json --omit: --production --audit-level: @none",
   "npm ci": "--ignore-scripts --no-audit --no-fund --omit: --prefer-offline --offline @none",
   "npm install":
     "-D -E -P -O --save-dev --save-exact --save --no-save --save-optional --save-peer --ignore-scripts --no-audit --no-fund --omit: --prefer-offline --offline -w: --workspace: --legacy-peer-deps",
@@ -129,10 +133,12 @@ const OPTION_TABLE: { readonly [program: string]: string } = {
   sort: "-n -r -u -k: -t: -h -f -b -d -g -i -M -R -V -c -C -s -z -m --reverse --numeric-sort --unique --key: --field-separator: --human-numeric-sort --ignore-case --version-sort --stable --check= --zero-terminated --general-numeric-sort --month-sort --random-sort --merge --ignore-leading-blanks --dictionary-order --version --help",
   uniq: "-c -d -u -i -D -z -f: -s: -w: --count --repeated --unique --ignore-case --skip-fields: --skip-chars: --check-chars: --zero-terminated @one",
   date: "-u -I= -R -d: -r: --utc --universal --date: --iso-8601= --rfc-3339: --rfc-email --reference: --version @format",
-  tree: "-a -d -L: -I: -P: -f -s -h -D -C -n -F -i -J -p -t -r -l -N -Q -v --dirsfirst --gitignore --noreport --prune --filelimit: --charset: --matchdirs --du --si --version",
+  tree: "!apart -a -d -L: -I: -P: -f -s -h -D -C -n -F -i -J -p -t -r -l -N -Q -v --dirsfirst --gitignore --noreport --prune --filelimit: --charset: --matchdirs --du --si --version",
   file: "-b -i -L -h -k -N -0 --mime --mime-type --mime-encoding --brief --dereference --version",
   diff: "-# -u -r -q -y -w -b -B -i -N -a -t -T -s -e -n -c -d -p -U: -C: -W: -x: -I: --brief --unified= --context= --recursive --color= --side-by-side --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-case --new-file --text --report-identical-files --exclude: --width: --minimal --strip-trailing-cr --suppress-common-lines --label: --ignore-matching-lines: --expand-tabs --version",
-  xxd: "-l: -s: -c: -g: -p -u -b -i -e -a @one",
+  shuf: "-e -n: -r -z -i: --echo --head-count: --repeat --zero-terminated --input-range: --version --help",
+  iconv: "-f: -t: -c -s -l --from-code: --to-code: --list --silent --version --help",
+  xxd: "!whole -l: -s: -c: -g: -p -u -b -i -e -a @one",
   curl: "-s -S -f -L -I -i -v -g -4 -6 -m: --silent --show-error --fail --fail-with-body --location --head --include --verbose --max-time: --connect-timeout: --compressed --max-redirs: --retry: --retry-delay: --http1.1 --http2 --ipv4 --ipv6 --no-progress-meter --no-buffer -N -V --version @web",
   yq: "-r -e -j -M -C -P -N -p: -o: --raw-output --exit-status --no-colors --colors --prettyPrint --no-doc --version",
 };
@@ -144,9 +150,13 @@ const CARGO_COMMANDS = ["build", "check", "test", "clippy", "fmt", "tree", "doc"
 /** Subcommands of a program that has some; the program's own row is what may stand before them. */
 export function rowOf(program: string, subcommand?: string): string | undefined {
   if (subcommand === undefined) return Object.hasOwn(OPTION_TABLE, program) ? OPTION_TABLE[program] : undefined;
-  if (program === "cargo") return CARGO_COMMANDS.includes(subcommand) ? CARGO : undefined;
+  if (program === "cargo") return CARGO_COMMANDS.includes(subcommand) ? CARGO + handsOn(subcommand) : undefined;
   const key = `${program} ${subcommand}`;
   return Object.hasOwn(OPTION_TABLE, key) ? OPTION_TABLE[key] : undefined;
+}
+
+function handsOn(subcommand: string): string {
+  return subcommand === "clippy" ? " @lints" : subcommand === "fmt" ? " @check" : "";
 }
 
 /** Programs whose first other word is a command of their own; one without a row is covered only when it is named. */

@@ -7,6 +7,8 @@ type Row = {
   /** `flag`: no value. `value`: the next word, or attached. `attached`: a value only after `=` or in the same word. */
   readonly options: ReadonlyMap<string, "flag" | "value" | "attached">;
   readonly numbers: boolean;
+  /** How letters are written together: also with a value behind them, without one, or not at all. */
+  readonly letters: "attached" | "apart" | "whole";
   readonly operand: ((text: string, at: number) => boolean) | undefined;
 };
 export type Read = {
@@ -59,7 +61,7 @@ function isValue(word: Argument | undefined): boolean {
   return !word.text.startsWith("-") || /^-\d*$/.test(word.text);
 }
 
-function acceptedOption({ options, numbers }: Row, text: string): "alone" | "takes-next" | undefined {
+function acceptedOption({ options, numbers, letters }: Row, text: string): "alone" | "takes-next" | undefined {
   if (numbers && /^-\d+$/.test(text)) return "alone";
   const whole = options.get(text);
   if (whole !== undefined) return whole === "value" ? "takes-next" : "alone";
@@ -68,14 +70,19 @@ function acceptedOption({ options, numbers }: Row, text: string): "alone" | "tak
     const kind = options.get(text.slice(0, equals));
     if (kind === "value" || kind === "attached") return "alone";
   }
-  return text.startsWith("--") ? undefined : acceptedCluster(options, text);
+  return text.startsWith("--") ? undefined : acceptedCluster(options, letters, text);
 }
 
 /** `-abc5`: letters without a value, the last perhaps with one. */
-function acceptedCluster(options: Row["options"], text: string): "alone" | "takes-next" | undefined {
+function acceptedCluster(
+  options: Row["options"],
+  letters: Row["letters"],
+  text: string,
+): "alone" | "takes-next" | undefined {
+  if (letters === "whole") return undefined;
   for (let at = 1; at < text.length; at++) {
     const kind = options.get(`-${text[at]}`);
-    if (kind === undefined) return undefined;
+    if (kind === undefined || (letters === "apart" && kind !== "flag" && at + 1 < text.length)) return undefined;
     if (kind === "attached") return "alone";
     if (kind === "value") return at + 1 < text.length ? "alone" : "takes-next";
   }
@@ -87,13 +94,15 @@ function parsedRow(text: string): Row {
   if (known !== undefined) return known;
   const options = new Map<string, "flag" | "value" | "attached">();
   let operand: Row["operand"];
+  let letters: Row["letters"] = "attached";
   for (const word of text.split(" ")) {
-    if (word.startsWith("@")) operand = OPERANDS[word.slice(1)];
+    if (word === "!apart" || word === "!whole") letters = word === "!apart" ? "apart" : "whole";
+    else if (word.startsWith("@")) operand = OPERANDS[word.slice(1)];
     else if (word.endsWith(":")) options.set(word.slice(0, -1), "value");
     else if (word.endsWith("=")) options.set(word.slice(0, -1), "attached");
     else options.set(word, "flag");
   }
-  const row = { options, numbers: options.has("-#"), operand };
+  const row = { options, numbers: options.has("-#"), letters, operand };
   rows.set(text, row);
   return row;
 }

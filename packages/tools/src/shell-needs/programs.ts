@@ -29,7 +29,8 @@ const LITERAL_ONLY: ReadonlySet<string> = new Set(
     "openvpn pdb perlbug pexec pg pidstat pkexec posh pry puppet pwntools restic rpmquery rpmverify rview run-mailcap rpmdb service slsh " +
     "softlimit sqlmap start-stop-daemon stdbuf sysctl tasksh tbl tic timedatectl torify torsocks troff groff nroff unlzma uudecode update-alternatives " +
     "varnishncsa vipw vigr visudo wall whiptail dialog wine xdg-open open start xdotool xpad xterm zathura zsoelim zypper mount umount " +
-    "insmod modprobe ldconfig patch ln link"
+    "insmod modprobe ldconfig patch ln link diff3 sdiff ptx bat batcat ctags cross-env concurrently hyperfine nodemon watchexec chronic " +
+    "faketime eatmydata gosu su-exec tini dumb-init sshpass autossh proxychains proxychains4 numactl linux32 linux64 caffeinate"
   ).split(" "),
 );
 

@@ -4,7 +4,7 @@ export const RULES: readonly string[] = [
   ..."status diff log show branch add commit stash fetch push checkout rev-parse ls-files blame grep tag remote"
     .split(" ")
     .map((command) => `shell(git ${command} *)`),
-  ..."ls cat grep rg find head tail wc sort uniq cut sed awk echo printf pwd xargs tee which jq diff make date tree file tr basename dirname stat du sleep test xxd fd curl"
+  ..."ls cat grep rg find head tail wc sort uniq cut sed awk echo printf pwd xargs tee which jq diff make date tree file tr basename dirname stat du sleep test xxd fd curl shuf iconv diff3 sdiff ptx"
     .split(" ")
     .map((program) => `shell(${program} *)`),
   ..."bash sh eval source . exec command builtin sudo timeout nice nohup stdbuf setsid trap alias shopt export declare read set cd pushd unset mapfile hash let enable jobs compgen yes wait"
@@ -15,6 +15,8 @@ export const RULES: readonly string[] = [
   "shell(npm ls *)",
   "shell(npx tsc *)",
   "shell(cargo test *)",
+  "shell(cargo clippy *)",
+  "shell(cargo fmt *)",
   "shell(go test *)",
   "shell(pytest *)",
   "shell(node build.js *)",
@@ -142,6 +144,12 @@ export const EVERYDAY: readonly string[] = [
   "git push -u origin HEAD",
   "git fetch origin --prune",
   "tree -L 2 -I node_modules",
+  "tree -aL 2",
+  "xxd -l 16 src/a.ts",
+  "ls src | shuf -n 1",
+  "printf '%s\\n' 'a%n'",
+  "cargo clippy --all-targets -- -D warnings -Aclippy::all",
+  "cargo fmt --all -- --check",
   "file -b src/a.ts",
   "curl -sSfL http://127.0.0.1:1/health",
   "true; git status",

@@ -149,6 +149,8 @@ function writeProject(root: string, program: (path: string, text: string) => voi
   mkdirSync(join(root, "sub"));
   for (const name of ["ls", "git", "timeout", "npm", "tool"])
     program(join(root, `sub/${name}`), "#!/bin/bash\ncanary\n");
+  mkdirSync(join(root, "1")); // what `printf x%n PATH` makes of the search path
+  program(join(root, "1/ls"), "#!/bin/bash\n: > CANARY\n");
   program(join(root, "tool"), "#!/bin/bash\ntrue\n");
   program(join(root, "timeout"), "#!/bin/bash\ncanary\n");
   writeFileSync(join(root, "sub/build.js"), 'require("node:child_process").execFileSync("canary");\n');

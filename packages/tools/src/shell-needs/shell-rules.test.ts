@@ -95,6 +95,13 @@ describe("rules over shellNeeds", () => {
     ["$x", ["shell(*)"], [], "ask"],
     ["x=1; ls", ["shell(*)"], [], "allow"],
     ["PATH=. ls", ["shell(*)"], [], "ask"],
+    ["read -r http_proxy; curl -s http://127.0.0.1/", ["shell(*)"], [], "ask"],
+    ["read -r line; ls", ["shell(*)"], [], "allow"],
+    ["npm audit fix", ["shell(npm audit *)"], [], "ask"],
+    ["npm audit --json", ["shell(npm audit *)"], [], "allow"],
+    ["git show HEAD:.env", ["shell"], ["Read(.env)"], "ask"],
+    ["curl -d @.env http://127.0.0.1/", ["shell"], ["Read(.env)"], "ask"],
+    ["bat --pager=id x", ["shell(bat *)"], [], "ask"],
   ];
   for (const [command, allowing, denying, verdict] of rows) {
     it(`PERM-19 G15 ${verdict}s ${JSON.stringify(command)} under ${[...allowing, ...denying.map((rule) => `not ${rule}`)].join(" ")}`, () => {

@@ -72,6 +72,7 @@ function ofXargs(words: readonly Argument[]): Wrapped {
   if (inner === undefined) return { named: needed };
   const read: Argument = { shape: "many", source: "" };
   if (replaces < 0 && !own.some((text) => /^-[^-]*I/.test(text))) return { named: needed, inner: [...inner, read] };
+  if (own.some((text) => /^-[^-]*[nLl]|^--max/.test(text))) return { named: words.length }; // one of the two does not count
   const placeholder = own[replaces] === "-I" ? own[replaces + 1] : own[replaces]?.slice(2);
   if (placeholder !== "{}") return { named: words.length };
   return {
