@@ -51,3 +51,32 @@ describe("a denied file among the words of a command", () => {
     });
   }
 });
+
+describe("a protected path among the words of a command that writes", () => {
+  const verdict = (command: string, mode: "ask" | "bypass" = "ask"): string => {
+    const need: Need = { type: "execute", command, words: command.split(" "), named: 1 };
+    const call = { tool: "shell", kind: "execute", builtIn: true, needs: [need], root: "/w" } as const;
+    return evaluate(call, { mode, tiers: [{ tier: "agent", allow: [parseRule("shell")], ask: [], deny: [] }] }).verdict;
+  };
+
+  for (const command of [
+    "cp build.js .git/hooks/pre-commit",
+    "touch AGENTS.md",
+    "mv a /w/.claude/settings.json",
+    "ln -s x .mcp.json",
+    "rm -rf .git",
+    "dd if=a of=.git/config",
+    "/bin/cp a .capstan/settings.json",
+  ]) {
+    it(`G17 PERM-18 asks before ${command}, whatever allows it`, () => {
+      expect(verdict(command)).toBe("ask");
+      expect(verdict(command, "bypass")).toBe("ask");
+    });
+  }
+
+  for (const command of ["cp a.js b.js", "mkdir -p dist", "cat AGENTS.md", "git add .gitignore", "rm dist/a.js"]) {
+    it(`PERM-18 does not ask before ${command}`, () => {
+      expect(verdict(command)).toBe("allow");
+    });
+  }
+});

@@ -155,8 +155,21 @@ function byDefault(call: CallFacts, policy: Policy): Verdict {
   );
 }
 
+/** Programs whose operands are files that they make, change or remove. */
+const WRITERS: ReadonlySet<string> = new Set(
+  "chmod chown cp dd install ln mkdir mv rm rmdir rsync shred tee touch truncate unlink".split(" "),
+);
+
 /** What keeps a path from being allowed by any rule. */
 function pathProblem(need: Need, root: string | undefined): string | undefined {
+  if (need.type === "execute") {
+    const [program, ...words] = need.words ?? [];
+    if (typeof program !== "string" || !WRITERS.has(program.slice(program.lastIndexOf("/") + 1))) return undefined;
+    const folder = need.folder ?? root;
+    const operands = words.flatMap((word) => (word === null ? [] : [word, word.slice(word.indexOf("=") + 1)]));
+    const problems = operands.map((path) => pathProblem({ type: "write", path }, folder));
+    return problems.find((found) => found !== undefined);
+  }
   if (need.type !== "read" && need.type !== "write") return undefined;
   const location = locate(need.path, root);
   if (location === undefined) return `Where ${shown(need.path)} lies cannot be told from its name`;
