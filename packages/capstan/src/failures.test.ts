@@ -175,3 +175,17 @@ describe.concurrent("capstan, as an outsider meets it", { timeout: 120_000 }, ()
     expect(end.stderr).not.toMatch(/packages\/(core|engines|models|tools)\//);
   });
 });
+
+it("G11 an installation that is not whole ends in one line, and does not report itself for ever", async () => {
+  const broken =
+    "data:text/javascript,import { registerHooks } from 'node:module';" +
+    "registerHooks({ resolve(name, context, next) {" +
+    "if (/(-command|failure)\\.ts$/.test(name)) throw new Error('gone'); return next(name, context); } });";
+  const [node = "", ...rest] = COMMAND;
+  const end = await runChild([node, "--import", broken, ...rest, "doctor"], {});
+  expect(end).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: "capstan: This installation is not whole: Error: gone. Install it again (unexpected)\n",
+  });
+});

@@ -42,9 +42,16 @@ export async function runProgram(
   }
 }
 
+/** Never rejects: an installation that is not whole must end the process too, and not report itself for ever. */
 async function fail(name: string, error: unknown): Promise<number> {
-  const { reportFailure } = await import("./failure.ts");
-  return reportFailure(name, error);
+  try {
+    const { reportFailure } = await import("./failure.ts");
+    return reportFailure(name, error);
+  } catch {
+    const [said] = String(error).split("\n", 1);
+    process.stderr.write(`${name}: This installation is not whole: ${said}. Install it again (unexpected)\n`);
+    return 1;
+  }
 }
 
 type Act = (work: () => Promise<number>) => Promise<void>;
