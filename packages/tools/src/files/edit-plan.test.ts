@@ -85,6 +85,8 @@ describe("probeEdit", () => {
     assert.equal(probeEdit("ab", edit("ab", "b")), "unknown");
     assert.equal(probeEdit("xa xa", edit("a", "xa", true)), "unknown");
     assert.equal(probeEdit("a xa", edit("a", "xa", true)), "did-not");
+    const mixed = planEdit("\r\n1\t1\t\n\n1\t1\t", edit("\n1\t", "\n\n", true));
+    assert.equal(probeEdit(mixed.ok ? mixed.text : "", edit("\n1\t", "\n\n", true)), "unknown");
   });
 
   it("EDGE-01 never says did-not after an edit, nor happened before it", () => {

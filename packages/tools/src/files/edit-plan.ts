@@ -12,6 +12,8 @@ export type Plan =
 type Pair = { readonly from: string; readonly to: string };
 const MAX_PLACES = 10_000;
 const PROBE_PLACES = 20;
+/** Places of which every choice is tried: the rest of them had the new text before. */
+const PROBE_CHOICES = 8;
 const PROBE_CHARACTERS = 20_000_000;
 
 /** Finds the old text as given, with the file's line ends, or without pasted line numbers, in this order. */
@@ -51,7 +53,7 @@ function couldBeAfter(text: string, edit: Edit): boolean {
 }
 
 /**
- * Texts from which the edit makes this one: undone at each place, and at all of them, and done again. Nothing when there
+ * Texts from which the edit makes this one: undone at each place, or at some of them, and done again. Nothing when there
  * are too many to try. What was removed cannot be put back: a removal has none.
  */
 export function beforesOf(text: string, edit: Edit): readonly string[] | undefined {
@@ -61,13 +63,26 @@ export function beforesOf(text: string, edit: Edit): readonly string[] | undefin
     const places = placesOf(text, to, PROBE_PLACES);
     if (places.length === PROBE_PLACES || places.length * text.length > PROBE_CHARACTERS) return undefined;
     const befores = places.map((at) => text.slice(0, at) + from + text.slice(at + to.length));
-    if (edit.replaceAll && places.length > 1) befores.push(text.split(to).join(from));
+    if (edit.replaceAll && places.length > PROBE_CHOICES) return undefined;
+    if (edit.replaceAll) befores.push(...undoneAt(text, places, { from, to }));
     for (const before of befores) {
       const plan = planEdit(before, edit);
       if (plan.ok && plan.text === text) found.add(before);
     }
   }
   return [...found];
+}
+
+/** The text undone at every choice of places that do not overlap. */
+function undoneAt(text: string, places: readonly number[], { from, to }: Pair): readonly string[] {
+  type Choice = { readonly made: string; readonly end: number };
+  let choices: readonly Choice[] = [{ made: "", end: 0 }];
+  for (const at of places) {
+    const fit = choices.filter(({ end }) => end <= at);
+    const undone = fit.map(({ made, end }) => ({ made: made + text.slice(end, at) + from, end: at + to.length }));
+    choices = [...choices, ...undone];
+  }
+  return choices.map(({ made, end }) => made + text.slice(end)).filter((before) => before !== text);
 }
 
 /** Whether the text that the edit is to replace stands in this one. */
