@@ -72,6 +72,10 @@ async function modelAt(url: string, format: WireFormatName): Promise<Model> {
       return (await import("capstan/models/openai-chat")).openrouter("anthropic/claude-bench", versioned);
     case "gemini":
       return (await import("capstan/models/gemini")).gemini("gemini-3.8-flash", known);
+    case "ai-sdk": {
+      const { aiSdkSource } = await import("./ai-sdk-source.ts");
+      return (await import("capstan/models/ai-sdk")).aiSdk(aiSdkSource(url));
+    }
     default:
       return format satisfies never;
   }

@@ -35,6 +35,7 @@ async function open(job: Job): Promise<Subject> {
     return capstan(order.url, folder, { ...DEFAULTS, ...order.capstan }, job);
   }
   const format = order.capstan?.format ?? "anthropic";
+  if (format === "ai-sdk") return (await import("./floor-ai-sdk.ts")).floorAiSdk(order.url, job.script);
   if (format !== "anthropic") return (await import("./floor-text.ts")).floorText(order.url, format, job.script);
   const { floor } = await import("./floor.ts");
   return floor(order.url, order.subject === "floor" ? "fetch" : "http", job);

@@ -80,11 +80,18 @@ const delta: Measure = {
   profile: { subject: "capstan", workload: "deltas", settings: { ...DELTAS, runs: 60 } },
 };
 
-const FORMATS = { openai: "OpenAI", "openai-chat": "OpenAI Chat", openrouter: "OpenRouter", gemini: "Gemini" } as const;
+const FORMATS = {
+  openai: "OpenAI",
+  "openai-chat": "OpenAI Chat",
+  openrouter: "OpenRouter",
+  gemini: "Gemini",
+  anthropic: "Anthropic",
+  "ai-sdk": "AI SDK (floor: its stream)",
+} as const satisfies Record<WireFormatName, string>;
 const formats: Measure = {
   name: "formats",
   cases: Object.fromEntries(
-    [...Object.keys(FORMATS), "anthropic"].flatMap((name) =>
+    Object.keys(FORMATS).flatMap((name) =>
       (["floor", "capstan"] as const).map((subject) => [
         `${subject}/${name}`,
         child(subject, "deltas", DELTAS, { format: name as WireFormatName }), // a key of the table
@@ -92,7 +99,7 @@ const formats: Measure = {
     ),
   ),
   rows: (results) =>
-    Object.entries({ ...FORMATS, anthropic: "Anthropic" }).map(([name, label]) => {
+    Object.entries(FORMATS).map(([name, label]) => {
       const row = { measure: `CPU per text delta, ${label}`, unit: "us", target: 1.3, stretch: 1 };
       const said = (subject: string): number => results(`${subject}/${name}`, "said").median;
       const note =

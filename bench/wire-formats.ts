@@ -2,9 +2,9 @@
 
 import { WORDS } from "./model-replies.ts";
 
-/** `anthropic` is what every other measure speaks. */
-export type WireFormatName = "anthropic" | "openai" | "openai-chat" | "openrouter" | "gemini";
-export type OtherFormat = Exclude<WireFormatName, "anthropic">;
+/** `anthropic` is what every other measure speaks; `ai-sdk` is a model of the AI SDK that speaks `openai-chat`. */
+export type WireFormatName = "anthropic" | "openai" | "openai-chat" | "openrouter" | "gemini" | "ai-sdk";
+export type OtherFormat = Exclude<WireFormatName, "anthropic" | "ai-sdk">;
 
 type TextFormat = {
   /** Path below the script that the answer is asked for. */

@@ -80,6 +80,7 @@ export const WIRE_FORMATS: readonly WireFormat[] = [
         reasoning: "reasoning_details",
         cost: 0.001,
         cacheControl: true,
+        toolMarkers: true,
         members: ["reasoning", "provider", "usage"],
       }),
     (connection) => chatPresetFrom("openrouter", {}, "anthropic/claude-x", withStructured(connection)),

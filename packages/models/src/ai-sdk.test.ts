@@ -421,6 +421,13 @@ describe("aiSdk asks", () => {
     );
     const marker = { anthropic: { cacheControl: { type: "ephemeral" } } };
     expect(marked).toEqual([marker, undefined, marker]);
+    const both = ["one", "two"].map((name) => ({ name, description: "Looks.", inputSchema: { type: "object" } }));
+    const toolsWith = async (cache: readonly number[], provider: string): Promise<unknown> =>
+      (await asked({ messages, tools: both, cache }, { provider }))["tools"];
+    const [one, two] = both.map((tool) => ({ type: "function", ...tool }));
+    expect(await toolsWith([-1, 1], "anthropic.messages")).toEqual([one, { ...two, providerOptions: marker }]);
+    expect(await toolsWith([-1, 0, 1, 2], "anthropic.messages")).toEqual([one, two]); // four markers are all there may be
+    expect(await toolsWith([-1, 1], "acme.chat")).toEqual([one, two]);
     expect(
       (await asked({ messages, cache: [-1, 1] })).prompt.some(({ providerOptions }) => providerOptions !== undefined),
     ).toBe(false);

@@ -72,6 +72,7 @@ export function aiSdk(
       request.signal.throwIfAborted();
       const model = await unlessAborted(modelOf(), request.signal);
       const blobs = await blobsOf(request);
+      const marker = capabilities.cacheMarkers === true ? { cacheMarker: CACHE_MARKER } : {};
       const prompt = toPrompt(request, {
         version: model.specificationVersion,
         sealedBy: id,
@@ -80,9 +81,9 @@ export function aiSdk(
         imageInToolResult: capabilities.imageInToolResult === true,
         blobs,
         readsUrl: await urlTest(model),
-        ...(capabilities.cacheMarkers === true && { cacheMarker: CACHE_MARKER }),
+        ...marker,
       });
-      yield* answer({ model, id, options, price: await priceNow(), told }, request, prompt);
+      yield* answer({ model, id, options: { ...options, ...marker }, price: await priceNow(), told }, request, prompt);
     },
   });
 }
@@ -90,7 +91,7 @@ export function aiSdk(
 type Source = {
   readonly model: AiLanguageModel;
   readonly id: string;
-  readonly options: AiSdkOptions;
+  readonly options: AiSdkOptions & { readonly cacheMarker?: AiProviderOptions };
   readonly price: Price | undefined;
   /** Warnings that people have seen: each is told once. */
   readonly told: Set<string>;

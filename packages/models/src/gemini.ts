@@ -1,6 +1,6 @@
 /** Gemini models: `POST {baseUrl}/v1beta/models/{model}:streamGenerateContent` (protocols.md section 3), answered as server-sent events. */
 
-import type { Json, Model, ModelCapabilities } from "@capstan/core";
+import type { Model, ModelCapabilities } from "@capstan/core";
 import { bodyEncoder } from "./gemini/body.ts";
 import { chunkReader } from "./gemini/chunk-reader.ts";
 import { responseDecoder } from "./gemini/decode.ts";
@@ -18,8 +18,6 @@ export type GeminiOptions = ProviderOptions & {
   readonly baseUrl?: string;
   /** Used when the base URL names no version. Default `v1beta`. */
   readonly apiVersion?: string;
-  /** Members of `generationConfig` and `toolConfig` are merged one by one, and `tools` stand behind the functions. */
-  readonly extraBody?: Json;
 };
 
 const BASE_URL = "https://generativelanguage.googleapis.com";

@@ -87,7 +87,7 @@ contract(
 contract(
   "MODEL-05 MODEL-16 the contract at OpenRouter",
   (baseUrl) => chatPresetFrom("openrouter", { OPENROUTER_API_KEY: "or-key-1" }, "anthropic/claude-x", { baseUrl }),
-  { reasoning: "reasoning_details", cost: 0.001, cacheControl: true },
+  { reasoning: "reasoning_details", cost: 0.001, cacheControl: true, toolMarkers: true },
 );
 contract(
   "MODEL-05 MODEL-16 the contract at Cerebras",

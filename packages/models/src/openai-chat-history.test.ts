@@ -440,7 +440,7 @@ function looking(calls: number): (request: unknown, index: number) => OpenAIChat
   });
 }
 
-const CLAUDE = { reasoning: "reasoning_details", cacheControl: true, cost: 0 } as const;
+const CLAUDE = { reasoning: "reasoning_details", cacheControl: true, toolMarkers: true, cost: 0 } as const;
 
 describe("openaiChat's cache markers", () => {
   it("COST-02 stand on the last part of a message, also when it is an image or a document", async () => {
@@ -468,6 +468,28 @@ describe("openaiChat's cache markers", () => {
     const { text } = await sent(history, {}, { cache: [-1, 0, 1, 2, 3, 4, 5] }, CLAUDE);
     expect(text.split(MARKER)).toHaveLength(5);
     expect(text.lastIndexOf("m3") < text.lastIndexOf(MARKER)).toBe(true);
+  });
+
+  it("COST-01 COST-03 stand on the last tool too, at a server that takes them there, while there is room", async () => {
+    const tools = ["look", "see"].map((name) => ({ name, description: "Looks.", inputSchema: { type: "object" } }));
+    const marked = async (cache: readonly number[], rules: OpenAIChatServerOptions = CLAUDE): Promise<unknown> => {
+      await using server = await openaiChatServer([{ text: "ok" }], rules);
+      const given = { apiKey: "test-key-1", baseUrl: `${server.url}/v1`, capabilities: { cacheMarkers: true } };
+      const model =
+        rules === CLAUDE
+          ? chatPresetFrom("openrouter", {}, "anthropic/claude-x", given)
+          : openaiChatFrom({}, "m", given);
+      const history = Array.from({ length: 5 }, (_, at) => message("user", `m${at}`));
+      await collectEvents(model, modelRequest(history, { cache, tools }));
+      expect(server.violations).toEqual([]);
+      const sentTools = server.requests[0]?.body["tools"] as readonly object[]; // the check has seen a list
+      return sentTools.map((tool) => "cache_control" in tool);
+    };
+    expect(await marked([-1, 4])).toEqual([false, true]);
+    expect(await marked([-1, 2, 4])).toEqual([false, true]);
+    expect(await marked([-1, 1, 2, 4])).toEqual([false, false]);
+    expect(await marked([4])).toEqual([false, false]);
+    expect(await marked([-1, 4], { cacheControl: true })).toEqual([false, false]);
   });
 
   it("COST-03 go only where the endpoint knows them", async () => {

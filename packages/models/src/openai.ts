@@ -1,6 +1,6 @@
 /** OpenAI's models: `POST {baseUrl}/responses` (protocols.md section 2.1), answered as server-sent events; nothing is stored there. */
 
-import type { Json, Model, ModelCapabilities } from "@capstan/core";
+import type { Model, ModelCapabilities } from "@capstan/core";
 import { bodyEncoder } from "./openai/body.ts";
 import { OPENAI } from "./openai/content.ts";
 import { responseDecoder } from "./openai/decode.ts";
@@ -14,8 +14,6 @@ import type { ProviderOptions } from "./provider/options.ts";
 export type OpenAIOptions = ProviderOptions & {
   /** A bare host gets `/v1`; an address with a path is taken as it is. */
   readonly baseUrl?: string;
-  /** Objects are merged by member; `include` and `tools` (such as `web_search`) are added to ours. */
-  readonly extraBody?: Json;
 };
 
 const BASE_URL = "https://api.openai.com/v1";

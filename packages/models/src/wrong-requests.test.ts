@@ -1,11 +1,19 @@
+import {
+  APICallError,
+  InvalidPromptError,
+  LoadAPIKeyError,
+  NoSuchModelError,
+  UnsupportedFunctionalityError,
+} from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { CapstanError, type ErrorCode, type Message, type Model } from "@capstan/core";
+import { aiSdk, type AiSdkOptions } from "./ai-sdk.ts";
 import { anthropicFrom } from "./anthropic.ts";
 import { geminiFrom } from "./gemini.ts";
 import { chatPresetFrom, openaiChatFrom } from "./openai-chat.ts";
 import { openaiFrom } from "./openai.ts";
 import { resolveModel } from "./resolve-model.ts";
-import { collectEvents, modelRequest, type PlainReply, scriptedServer } from "./testing/index.ts";
+import { collectEvents, modelRequest, type PlainReply, scriptedAiModel, scriptedServer } from "./testing/index.ts";
 
 const KEY = "sk-wrong-key-0123456789";
 const HELLO: Message = { id: "1", role: "user", parts: [{ type: "text", text: "Hello" }] };
@@ -210,3 +218,103 @@ for (const [name, { make, answers }] of Object.entries(PROVIDERS)) {
     });
   });
 }
+
+describe("a wrong request to a model of the AI SDK", () => {
+  /** What the adapter makes of what a provider of the AI SDK throws. */
+  const thrown = (error: unknown, message: Message = HELLO, options: AiSdkOptions = {}): Promise<CapstanError> =>
+    failureOf(() => {
+      const source = { ...scriptedAiModel("v4", []), doStream: () => Promise.reject(error as Error) };
+      return collectEvents(
+        aiSdk(source, { headers: { authorization: `Bearer ${KEY}` }, ...options }),
+        modelRequest([message]),
+      );
+    });
+  const api = (more: Partial<ConstructorParameters<typeof APICallError>[0]>): APICallError =>
+    new APICallError({ message: "it failed", url: "https://api.example.com", requestBodyValues: {}, ...more });
+  /** The connection as the AI SDK tells of it: no status, what `fetch` threw as the cause. */
+  const unreached = (cause: Error): APICallError =>
+    api({ message: `Cannot connect to API: ${cause.message}`, cause, isRetryable: true });
+  const cases: readonly (readonly [
+    what: string,
+    error: unknown,
+    code: ErrorCode,
+    retryable: boolean,
+    advice: RegExp,
+  ])[] = [
+    [
+      "a name nobody knows",
+      new NoSuchModelError({ modelId: "nope", modelType: "languageModel" }),
+      "model-not-found",
+      false,
+      /nope.*Check the model id/,
+    ],
+    [
+      "no key",
+      new LoadAPIKeyError({ message: "OpenAI API key is missing." }),
+      "model-key-missing",
+      false,
+      /OpenAI API key.*Pass the key to the AI SDK provider or set its variable/,
+    ],
+    [
+      "an image that the provider cannot send",
+      new UnsupportedFunctionalityError({ functionality: "image content parts" }),
+      "model-invalid-request",
+      false,
+      /image content parts.*capabilities: \{ images: false \}/,
+    ],
+    [
+      "a prompt that the provider cannot send",
+      new InvalidPromptError({ prompt: {}, message: "No user message" }),
+      "model-invalid-request",
+      false,
+      /No user message.*Change the request/,
+    ],
+    [
+      "no network",
+      unreached(Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:1"), { code: "ECONNREFUSED" })),
+      "model-network",
+      true,
+      /127\.0\.0\.1.*Check the network and the base URL/,
+    ],
+  ];
+  for (const [what, error, code, retryable, advice] of cases) {
+    it(`LOOP-29 MODEL-11 ${what}: ${code}, with what to do`, async () => {
+      const found = await thrown(error);
+      expect([found.code, found.retryable, found.provider]).toEqual([code, retryable, "acme.chat"]);
+      expect(found.message).toMatch(advice);
+      expect(found.message).not.toContain("\n");
+    });
+  }
+
+  for (const [name, { answers }] of Object.entries(PROVIDERS)) {
+    it(`LOOP-29 MODEL-11 bad key, unknown model, too long, image, in the words of ${name}`, async () => {
+      for (const [wrong, { code, advice }] of Object.entries(OUTCOMES) as [Wrong, (typeof OUTCOMES)[Wrong]][]) {
+        const { status, body } = answers[wrong];
+        const responseBody = JSON.stringify(body);
+        const error = await thrown(api({ statusCode: status, responseBody }), wrong === "image" ? IMAGE : HELLO);
+        expect([wrong, error.code, error.retryable, error.status]).toEqual([wrong, code, false, status]);
+        expect(error.message).toMatch(advice);
+        expect(error.message).not.toContain("sk-wrong");
+        expect(error.message).not.toContain("\n");
+      }
+    });
+  }
+
+  it("LOOP-29 MODEL-11 TOOL-43 an image to a model that is known to read none: a text goes in its place", async () => {
+    const source = scriptedAiModel("v4", []);
+    await failureOf(() => collectEvents(aiSdk(source, { capabilities: { images: false } }), modelRequest([IMAGE])));
+    const sent = JSON.stringify(source.calls[0]?.prompt);
+    expect(sent).toContain("[File chart.png (image/png): this model cannot read it]");
+    expect(sent).not.toContain("AAAA");
+  });
+
+  it("LOOP-29 MODEL-11 a malformed base URL, as fetch itself tells: config-invalid, not tried again", async () => {
+    for (const baseUrl of ["llm.example.com/v1", "http://", "http://exa mple.com", "/v1"]) {
+      const error = await thrown(await fetch(baseUrl).catch((failed: unknown) => failed));
+      expect([baseUrl, error.code, error.retryable]).toEqual([baseUrl, "config-invalid", false]);
+      expect(error.message).toMatch(/base URL .*Correct it/);
+    }
+    const { cause } = Object(await fetch("ftp://example.com").catch((failed: unknown) => failed)) as { cause: Error };
+    expect((await thrown(unreached(cause))).code).toBe("config-invalid");
+  });
+});

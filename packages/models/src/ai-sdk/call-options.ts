@@ -2,6 +2,7 @@
 
 import type { ModelRequest, ModelSettings } from "@capstan/core";
 import { effortOf } from "../provider/effort.ts";
+import { merged } from "../provider/extra-body.ts";
 import { isObject, type JsonObject } from "../provider/json.ts";
 import type { AiMessage, AiProviderOptions, AiVersion } from "./language-model.ts";
 
@@ -10,7 +11,12 @@ export type CallDefaults = {
   readonly maxOutputTokens?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly providerOptions?: AiProviderOptions;
+  /** Goes onto the last tool while there is room: it leaves the tools in the cache when another one is added later. */
+  readonly cacheMarker?: AiProviderOptions;
 };
+
+/** The providers that take markers take this many in one request. */
+const MAX_MARKERS = 4;
 
 export function callOptions(
   request: ModelRequest,
@@ -20,7 +26,7 @@ export function callOptions(
   const { settings, tools, signal } = request;
   const { version, headers } = defaults;
   const maxOutputTokens = settings.maxOutputTokens ?? defaults.maxOutputTokens;
-  const providerOptions = merged(defaults.providerOptions, settings.extraBody);
+  const providerOptions = optionsWith(defaults.providerOptions, settings.extraBody);
   const reasoning = version === "v4" ? reasoningOf(settings.reasoning) : undefined;
   const hasTools = tools.length > 0;
   const ignored = [
@@ -32,7 +38,7 @@ export function callOptions(
     abortSignal: signal,
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(settings.temperature !== undefined && { temperature: settings.temperature }),
-    ...(hasTools && { tools: tools.map((tool) => ({ type: "function", ...tool })), toolChoice: choiceOf(settings) }),
+    ...(hasTools && { tools: functionTools(request, defaults.cacheMarker), toolChoice: choiceOf(settings) }),
     ...(settings.outputSchema !== undefined && {
       responseFormat: { type: "json", name: "output", schema: settings.outputSchema },
     }),
@@ -41,6 +47,15 @@ export function callOptions(
     ...(providerOptions !== undefined && { providerOptions }),
   };
   return { options, ignored };
+}
+
+function functionTools({ tools, cache }: ModelRequest, marker: AiProviderOptions | undefined): readonly object[] {
+  const marked = marker !== undefined && cache.includes(-1) && cache.length < MAX_MARKERS;
+  return tools.map((tool, index) => ({
+    type: "function",
+    ...tool,
+    ...(marked && index === tools.length - 1 && { providerOptions: marker }),
+  }));
 }
 
 function choiceOf({ toolChoice = "auto" }: ModelSettings): object {
@@ -54,12 +69,9 @@ function reasoningOf(reasoning: ModelSettings["reasoning"]): string | undefined 
   return effortOf(reasoning.budgetTokens);
 }
 
-/** The options of a provider are merged, so that a setting does not take away what the model was made with. */
-function merged(base: AiProviderOptions | undefined, extra: ModelSettings["extraBody"]): AiProviderOptions | undefined {
-  if (!isObject(extra)) return base;
-  const result: { [provider: string]: JsonObject } = { ...base };
-  for (const [provider, options] of Object.entries(extra)) {
-    if (isObject(options)) result[provider] = { ...result[provider], ...options };
-  }
-  return result;
+/** Members that are no options of a provider have no place here. */
+function optionsWith(base: AiProviderOptions = {}, extra: ModelSettings["extraBody"]): AiProviderOptions | undefined {
+  const given = isObject(extra) ? Object.entries(extra).filter(([, options]) => isObject(options)) : [];
+  const both = merged(base, Object.fromEntries(given)) as { readonly [provider: string]: JsonObject }; // both sides hold objects only
+  return Object.keys(both).length === 0 ? undefined : both;
 }

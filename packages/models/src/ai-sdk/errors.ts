@@ -1,7 +1,7 @@
 /** What AI SDK providers throw, as typed errors. Known by name and members, not by class: several versions may be installed. */
 
 import { CapstanError, type ErrorCode } from "@capstan/core";
-import { type ProviderName, protocolError, refusedError, shown } from "../provider/errors.ts";
+import { OTHER_MODEL, type ProviderName, protocolError, refusedError, shown } from "../provider/errors.ts";
 
 type Foreign = {
   readonly name: string;
@@ -17,9 +17,12 @@ const NAMED: readonly (readonly [RegExp, ErrorCode, string])[] = [
   [/LoadAPIKeyError$/, "model-key-missing", "Pass the key to the AI SDK provider or set its variable."],
   [/LoadSettingError$/, "config-invalid", "Pass the setting to the AI SDK provider."],
   [/NoSuch(Model|Provider)\w*Error$/, "model-not-found", "Check the model id."],
-  [/(UnsupportedFunctionality|InvalidPrompt|InvalidArgument)Error$/, "model-invalid-request", "Change the request."],
+  [/UnsupportedFunctionalityError$/, "model-invalid-request", OTHER_MODEL],
+  [/(InvalidPrompt|InvalidArgument)Error$/, "model-invalid-request", "Change the request."],
 ];
 const BROKEN = /(TypeValidation|JSONParse|InvalidResponseData|EmptyResponseBody|NoContentGenerated|NoOutput\w*)Error$/;
+/** What `fetch` says of an address that is none, itself or as the cause of a failed connection. */
+const BAD_URL = /\b(ERR_INVALID_URL|Failed to parse URL|Invalid URL|unknown scheme)\b/i;
 const NETWORK = /^(ECONN|ENOTFOUND|EAI_|EPIPE|ETIMEDOUT|UND_ERR)|^TypeError: (fetch failed|terminated)/;
 
 /** `key` is removed from what is shown. */
@@ -36,6 +39,10 @@ export function aiError(provider: ProviderName, error: unknown, key: string): Ca
     return protocolError(provider, `sent what its AI SDK provider cannot read: ${shown(message, key)}`, {
       retryable: true,
     });
+  }
+  if (BAD_URL.test(`${codeOf(error)} ${message}`)) {
+    const text = `The base URL for ${provider.label} is not an http or https URL. Correct it in the AI SDK provider.`;
+    return new CapstanError("config-invalid", text, { provider: provider.id });
   }
   if (name.endsWith("APICallError") || NETWORK.test(codeOf(error)) || NETWORK.test(`${name}: ${message}`)) {
     const text = `${provider.label} cannot be reached: ${shown(message, key)}. Check the network and the base URL.`;

@@ -4,7 +4,7 @@ import type { Json, ModelRequest, ModelSettings, ToolSpec } from "@capstan/core"
 import { BUDGETS, type Effort, effortOf } from "../provider/effort.ts";
 import { nothingToSend } from "../provider/errors.ts";
 import { loadBlobs } from "../provider/files.ts";
-import { objectOf } from "../provider/json.ts";
+import { extraBodyOf, merged } from "../provider/extra-body.ts";
 import { wireJson } from "../wire-text.ts";
 import { ANTHROPIC } from "./blocks.ts";
 import { historyEncoder } from "./history.ts";
@@ -53,10 +53,11 @@ export function bodyEncoder(options: BodyOptions, shape: BodyShape = streamed): 
     const marks = cache.includes(-1) ? (cache.length < MAX_MARKERS ? "both" : "last") : "none";
     const { system, tools, marked } = prefix(request.system, request.tools, marks);
     const list = history.encode(messages, cache, MAX_MARKERS - marked, blobs);
-    const extra = { ...objectOf(options.extraBody), ...objectOf(settings.extraBody) };
-    const members = wireJson(shape({ ...parameters(options, settings, request.tools), ...extra }));
+    const { members: extra, tools: extraTools } = extraBodyOf(options.extraBody, settings.extraBody);
+    const members = wireJson(shape(merged(parameters(options, settings, request.tools), extra)));
     const segments = [members.slice(0, -1)];
-    if (tools !== "" && !("tools" in extra)) segments.push(tools);
+    const toolList = [tools, ...extraTools.map((tool) => wireJson(tool))].filter((json) => json !== "");
+    if (toolList.length > 0) segments.push(`,"tools":[${toolList.join(",")}]`);
     if (system !== "" && !("system" in extra)) segments.push(system);
     if ("messages" in extra) return [...segments, "}"];
     if (list.length === 0) throw nothingToSend(ANTHROPIC);
@@ -67,7 +68,7 @@ export function bodyEncoder(options: BodyOptions, shape: BodyShape = streamed): 
   };
 }
 
-/** `marked`: how many markers are in it. */
+/** `tools`: items of the list, joined. `marked`: how many markers are in it. */
 type Prefix = { readonly system: string; readonly tools: string; readonly marked: number };
 /** `both`: the tools have a marker of their own, so that a tool that is added later leaves those before it in the cache. */
 type Marks = "none" | "last" | "both";
@@ -99,7 +100,7 @@ function encodePrefix(system: string, tools: readonly ToolSpec[], marks: Marks):
   }));
   const block = { type: "text", text: system, ...(markSystem && { cache_control: MARKER }) };
   return {
-    tools: tools.length === 0 ? "" : `,"tools":${wireJson(toolList)}`,
+    tools: toolList.map((tool) => wireJson(tool)).join(","),
     system: hasSystem ? `,"system":${wireJson([block])}` : "",
     marked: (markTool ? 1 : 0) + (markSystem ? 1 : 0),
   };

@@ -4,7 +4,8 @@ import type { Json, ModelRequest, ModelSettings, ToolSpec } from "@capstan/core"
 import { toolEncoder } from "../provider/call.ts";
 import { BUDGETS, effortOf } from "../provider/effort.ts";
 import { nothingToSend } from "../provider/errors.ts";
-import { isObject, type JsonObject, listOf, objectOf } from "../provider/json.ts";
+import { extraBodyOf, merged } from "../provider/extra-body.ts";
+import type { JsonObject } from "../provider/json.ts";
 import { wireJson } from "../wire-text.ts";
 import { contentsEncoder, continued } from "./history.ts";
 import type { Thinking } from "./model-table.ts";
@@ -30,9 +31,9 @@ export function bodyEncoder(options: BodyOptions): BodyEncoder {
     const { settings } = request;
     const { messages, token } = continued(request.messages, options.modelId);
     const list = await contents(messages, request.blob);
-    const extra = { ...objectOf(options.extraBody), ...objectOf(settings.extraBody) };
-    const { tools: extraTools, ...members } = merged(parameters(options, settings, request.tools), extra);
-    const tools = [declarations(request.tools), ...listOf(extraTools).map((tool) => wireJson(tool))];
+    const { members: extra, tools: extraTools } = extraBodyOf(options.extraBody, settings.extraBody);
+    const members = merged(parameters(options, settings, request.tools), extra);
+    const tools = [declarations(request.tools), ...extraTools.map((tool) => wireJson(tool))];
     const segments = [wireJson(token === undefined ? members : { ...members, continuationToken: token }).slice(0, -1)];
     const written = tools.filter((json) => json !== "");
     if (written.length > 0) add(segments, `"tools":[${written.join(",")}]`);
@@ -49,15 +50,6 @@ export function bodyEncoder(options: BodyOptions): BodyEncoder {
 
 function add(segments: string[], member: string): void {
   segments.push(segments.length === 1 && segments[0] === "{" ? member : `,${member}`);
-}
-
-/** Objects of both are merged member by member, so that an extra `generationConfig` adds to ours. */
-function merged(own: JsonObject, extra: JsonObject): JsonObject {
-  const all: { [name: string]: Json } = { ...own, ...extra };
-  for (const name of ["generationConfig", "toolConfig"]) {
-    if (isObject(own[name]) && isObject(extra[name])) all[name] = { ...own[name], ...extra[name] };
-  }
-  return all;
 }
 
 function functionDeclarations(tools: readonly ToolSpec[]): string {

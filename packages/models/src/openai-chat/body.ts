@@ -3,7 +3,7 @@
 import type { Json, ModelRequest, ModelSettings, ToolSpec } from "@capstan/core";
 import { toolEncoder } from "../provider/call.ts";
 import { nothingToSend } from "../provider/errors.ts";
-import { objectOf } from "../provider/json.ts";
+import { extraBodyOf, merged } from "../provider/extra-body.ts";
 import { isStrictSchema } from "../provider/strict-schema.ts";
 import { isBlank, wireJson } from "../wire-text.ts";
 import type { ChatDialect } from "./dialect.ts";
@@ -27,31 +27,42 @@ const MAX_MARKERS = 4;
 export function bodyEncoder(options: BodyOptions): BodyEncoder {
   const messageOptions = { ...options, reasoningOut: options.dialect.reasoningOut };
   const encodeMessages = chatMessages(messageOptions);
-  const tools = toolEncoder(functionTools);
+  const plainTools = toolEncoder((tools) => functionTools(tools, false));
+  const markedTools = toolEncoder((tools) => functionTools(tools, true));
   return async (request) => {
-    const { settings, system } = request;
-    const extra = { ...objectOf(options.extraBody), ...objectOf(settings.extraBody) };
-    const members = wireJson({ ...parameters(options, settings, request.tools), ...extra, stream: true });
+    const { settings, system, cache } = request;
+    const prefix = options.cacheMarkers && cache.includes(-1);
+    const markSystem = prefix && !isBlank(system);
+    // a marker of their own leaves the tools in the cache when another one is added later
+    const room = !markSystem || cache.length < MAX_MARKERS;
+    const markTools = prefix && options.dialect.toolMarkers && request.tools.length > 0 && room;
+    const tools = markTools ? markedTools : plainTools;
+    const { members: extra, tools: extraTools } = extraBodyOf(options.extraBody, settings.extraBody);
+    const members = wireJson({ ...merged(parameters(options, settings, request.tools), extra), stream: true });
     const segments = [members.slice(0, -1)];
-    if (request.tools.length > 0 && !("tools" in extra)) segments.push(',"tools":', tools(request.tools));
+    const toolList = [tools(request.tools), ...extraTools.map((tool) => wireJson(tool))].filter((json) => json !== "");
+    if (toolList.length > 0) segments.push(`,"tools":[${toolList.join(",")}]`);
     if ("messages" in extra) return [...segments, "}"];
-    const mark = request.cache.includes(-1) && options.cacheMarkers && !isBlank(system);
-    const messages = await encodeMessages(request, MAX_MARKERS - (mark ? 1 : 0));
+    const messages = await encodeMessages(request, MAX_MARKERS - (markSystem ? 1 : 0) - (markTools ? 1 : 0));
     if (messages.length === 0) throw nothingToSend(options.provider);
     segments.push(',"messages":[');
-    if (!isBlank(system)) segments.push(systemMessage(options.dialect.systemRole, system, messageOptions, mark), ",");
+    if (!isBlank(system))
+      segments.push(systemMessage(options.dialect.systemRole, system, messageOptions, markSystem), ",");
     segments.push(messages.join(","), "]}");
     return segments;
   };
 }
 
-function functionTools(tools: readonly ToolSpec[]): string {
-  return wireJson(
-    tools.map(({ name, description, inputSchema }) => ({
-      type: "function",
-      function: { name, description, parameters: inputSchema },
-    })),
-  );
+const MARKER = { type: "ephemeral" } as const;
+
+/** Items of the list, joined. */
+function functionTools(tools: readonly ToolSpec[], marked: boolean): string {
+  const made = tools.map(({ name, description, inputSchema }, index) => ({
+    type: "function",
+    function: { name, description, parameters: inputSchema },
+    ...(marked && index === tools.length - 1 && { cache_control: MARKER }),
+  }));
+  return made.map((tool) => wireJson(tool)).join(",");
 }
 
 type Parameters = { [name: string]: Json };

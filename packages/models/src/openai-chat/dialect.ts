@@ -22,6 +22,8 @@ export type ChatDialect = {
   readonly streamUsage: boolean;
   /** `usage.cost` is what the call cost, in US dollars. */
   readonly costInUsage: boolean;
+  /** Tools take `cache_control` too, at models that take it on content parts. */
+  readonly toolMarkers: boolean;
 };
 
 /** What every compatible server is likely to take. */
@@ -33,6 +35,7 @@ export const COMPATIBLE: ChatDialect = {
   outputSchema: "plain",
   streamUsage: true,
   costInUsage: false,
+  toolMarkers: false,
 };
 
 /** OpenAI's own endpoint. It gives no reasoning out. */

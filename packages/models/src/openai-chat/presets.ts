@@ -32,6 +32,7 @@ export const PRESETS: Readonly<Record<ChatPresetName, ChatPreset>> = {
       outputSchema: "strict",
       streamUsage: false, // usage comes unasked
       costInUsage: true,
+      toolMarkers: true,
     },
     capabilities: (modelId) => ({
       files: ["application/pdf", "text/plain"],

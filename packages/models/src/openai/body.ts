@@ -5,7 +5,8 @@ import { toolEncoder } from "../provider/call.ts";
 import { messageEncoder } from "../provider/encoded-messages.ts";
 import { effortOf } from "../provider/effort.ts";
 import { nothingToSend } from "../provider/errors.ts";
-import { isObject, type JsonObject, listOf, objectOf } from "../provider/json.ts";
+import { extraBodyOf, merged } from "../provider/extra-body.ts";
+import { type JsonObject, listOf } from "../provider/json.ts";
 import { isStrictSchema } from "../provider/strict-schema.ts";
 import { isBlank, wireJson } from "../wire-text.ts";
 import { OPENAI } from "./content.ts";
@@ -29,10 +30,11 @@ export function bodyEncoder(options: BodyOptions): BodyEncoder {
   const toolsOf = toolEncoder((tools) => tools.map((tool) => functionTool(tool)).join(","));
   return async (request) => {
     const { settings, system } = request;
-    const extra = { ...objectOf(options.extraBody), ...objectOf(settings.extraBody) };
-    const members = merged(parameters(options, request), extra);
+    const { members: extra, tools: extraTools } = extraBodyOf(options.extraBody, settings.extraBody);
+    const own = parameters(options, request);
+    const members = withNeeded(own, merged(own, extra));
     const segments = [wireJson({ ...members, stream: true }).slice(0, -1)];
-    const tools = [toolsOf(request.tools), ...listOf(extra["tools"]).map((tool) => wireJson(tool))];
+    const tools = [toolsOf(request.tools), ...extraTools.map((tool) => wireJson(tool))];
     const list = tools.filter((tool) => tool !== "").join(",");
     if (list !== "") segments.push(`,"tools":[${list}]`);
     if (!isBlank(system) && !("instructions" in extra)) segments.push(`,"instructions":${wireJson(system)}`);
@@ -49,16 +51,10 @@ export function bodyEncoder(options: BodyOptions): BodyEncoder {
   };
 }
 
-/** Objects are merged by member, `include` is added to ours, everything else of `extra` replaces it. */
-function merged(own: JsonObject, { tools: _tools, ...extra }: JsonObject): JsonObject {
-  const made: { [name: string]: Json } = { ...own };
-  for (const [name, value] of Object.entries(extra)) {
-    const before = made[name];
-    if (isObject(before) && isObject(value)) made[name] = { ...before, ...value };
-    else if (name === "include" && Array.isArray(value)) made[name] = [...new Set([...listOf(before), ...value])];
-    else made[name] = value;
-  }
-  return made;
+/** Without the encrypted reasoning in the answer, none could go back: an `include` of people's own does not take it away. */
+function withNeeded({ include: needed }: JsonObject, body: JsonObject): JsonObject {
+  if (needed === undefined) return body;
+  return { ...body, include: [...new Set([...listOf(needed), ...listOf(body["include"])])] };
 }
 
 /** Not strict: strict mode refuses schemas with optional members, and core checks every input itself. */

@@ -30,6 +30,10 @@ const UNABLE =
   /no endpoints found that support|not a multimodal model|(image|vision) (input|modality).{0,40}\bnot\b|does(n't| not) support (image|vision|multimodal)|images? (is|are) not supported/i;
 const BAD_KEY = /invalid_api_key|api key not valid|api_key_invalid|incorrect api key/i;
 
+/** What to do about a model that cannot do what was asked of it. */
+export const OTHER_MODEL =
+  "Take a model that can do it; capabilities: { images: false } puts a text in the place of images.";
+
 /** Status that HTTP gives each word for an error, for errors inside a stream and those whose status says too little. */
 const STATUS_OF_WORD: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
@@ -97,7 +101,7 @@ export function refusedError(provider: ProviderName, refusal: Refusal): CapstanE
 
 function adviceOn(code: ErrorCode, text: string): string {
   if (code !== "model-invalid-request" || !UNABLE.test(text)) return WHAT_TO_DO[code] ?? "";
-  return "Take a model that can do it; capabilities: { images: false } puts a text in the place of images.";
+  return OTHER_MODEL;
 }
 
 /** What came was not the provider's protocol; `what` goes on after its name. */

@@ -11,7 +11,10 @@ export type ProviderOptions = {
   readonly baseUrl?: string;
   /** Sent with every request; they win over ours. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Members merged into the body last; those of a request's settings win over these. */
+  /**
+   * Merged into the body last, objects member by member at every depth; lists and everything else replace ours, and so does
+   * an object of another `type`. `tools` stand behind the agent's own. Those of a request's settings win over these.
+   */
   readonly extraBody?: Json;
   readonly transport?: Transport;
   /** Of one answer, thinking included, unless the request's settings say otherwise. Default: the provider's own limit. */

@@ -10,6 +10,8 @@ export type ChatRules = ChatHistoryRules & {
   readonly auth?: { readonly name: string; readonly value: RegExp } | "none";
   /** Members of the body beside those of OpenAI's API. */
   readonly members?: readonly string[];
+  /** Beside content parts, tools may carry `cache_control`. */
+  readonly toolMarkers?: boolean;
 };
 
 const TOP_LEVEL: readonly string[] =
@@ -82,9 +84,13 @@ function checkFormat(format: unknown, problems: string[]): void {
 
 function checkMarkers(request: Wire, rules: ChatRules, problems: string[]): void {
   const messages = listOf(request["messages"]);
+  const tools = listOf(request["tools"]);
   const parts = messages.flatMap((message) => listOf(message["content"]));
-  const marked = parts.filter((part) => part["cache_control"] !== undefined);
-  const elsewhere = [...listOf(request["tools"]), ...messages].filter((item) => item["cache_control"] !== undefined);
+  const allowed = rules.toolMarkers === true ? [...tools, ...parts] : parts;
+  const marked = allowed.filter((part) => part["cache_control"] !== undefined);
+  const functions = tools.map((tool) => objectOf(tool["function"]));
+  const others = [...(rules.toolMarkers === true ? [] : tools), ...functions, ...messages];
+  const elsewhere = others.filter((item) => item["cache_control"] !== undefined);
   if (elsewhere.length > 0) problems.push("cache_control: only on content parts");
   if (marked.length > 0 && rules.cacheControl !== true) problems.push("cache_control: unknown field");
   if (marked.length > MAX_MARKERS) problems.push(`cache_control: ${marked.length} parts, at most ${MAX_MARKERS}`);

@@ -82,6 +82,9 @@ describe("checkOpenAIChatRequest", () => {
     expect(checkOpenAIChatRequest(headers, { ...body, tools: [tool], tool_choice: choice })).toEqual([]);
     const messages = [{ role: "user", content: [marked] }];
     expect(checkOpenAIChatRequest(headers, { ...body, messages }, { cacheControl: true })).toEqual([]);
+    const tools = [{ ...tool, cache_control: { type: "ephemeral" } }];
+    const both = { cacheControl: true, toolMarkers: true };
+    expect(checkOpenAIChatRequest(headers, { ...body, messages, tools }, both)).toEqual([]);
   });
 
   const cases: readonly (readonly [problem: string, change: object, rules?: ChatRules])[] = [
