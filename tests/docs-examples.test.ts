@@ -3,21 +3,21 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
 const root = join(import.meta.dirname, "..");
-/** Pages whose code is quoted from a program that CI runs. */
-const QUOTED: Readonly<Record<string, string>> = {
-  "docs/models.md": "examples/choose-a-model/main.ts",
-  "docs/agents.md": "examples/agents-and-budgets/main.ts",
+/** Pages whose code is quoted from programs that CI runs. */
+const QUOTED: Readonly<Record<string, readonly string[]>> = {
+  "docs/models.md": ["choose-a-model"],
+  "docs/agents.md": ["agents-and-budgets", "handoffs", "remote-agent"],
 };
 
 function blocksOf(page: string): readonly string[] {
   return [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block]) => block ?? "");
 }
 
-describe.each(Object.entries(QUOTED))("the code in %s", (page, program) => {
-  const source = readFileSync(join(root, program), "utf8");
+describe.each(Object.entries(QUOTED))("the code in %s", (page, programs) => {
+  const source = programs.map((name) => readFileSync(join(root, "examples", name, "main.ts"), "utf8")).join("\n");
   const blocks = blocksOf(readFileSync(join(root, page), "utf8"));
 
-  it(`stands word for word in ${program}`, () => {
+  it(`stands word for word in ${programs.join(", ")}`, () => {
     expect(blocks.length).toBeGreaterThan(0);
     for (const block of blocks) expect(source).toContain(block);
   });

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { agent, openRuntime } from "capstan";
+import { toMessages } from "capstan/models/convert";
 import { deferredModel, fallback, resolveModel, usableModels, withSettings } from "capstan/models";
 import { openaiChat } from "capstan/models/openai-chat";
 import { reasoningDecay } from "capstan/plugins";
@@ -48,6 +49,25 @@ const { text, usage } = await run.result();
 console.log(text, `for ${(usage.costMicroUsd ?? 0) / 1_000_000} dollars`);
 assert.equal(text, "Take an umbrella.");
 assert.equal(usage.costMicroUsd, 1_000 * 0.5 + 100 * 2);
+
+/** A conversation of another SDK that broke off in the middle of a call. */
+const stored = [
+  { role: "user", content: "Umbrella in Oslo?" },
+  {
+    role: "assistant",
+    content: null,
+    tool_calls: [{ id: "c1", type: "function", function: { name: "weather", arguments: "{}" } }],
+  },
+  { role: "user", content: "Are you there?" },
+];
+const { messages, repairs } = toMessages(stored);
+for (const { at, code, detail } of repairs) console.log(`message ${at}: ${code} (${detail})`);
+const session = await runtime.session({ agent: helper, messages });
+console.log(await (await session.send("Then look again.")).text());
+assert.deepEqual(
+  repairs.map(({ code }) => code),
+  ["call-unanswered"],
+);
 gateway.close();
 
 for (const { provider, model, usable, problem } of await usableModels()) {

@@ -1,18 +1,16 @@
-/** Runs a program of this folder to its end, whatever that is. */
+/** Runs a program of this folder, bundled, to its end, whatever that is. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
-import { COMPILED } from "./worker-process.ts";
+import { basename, join } from "node:path";
 
 export type Ended = { readonly signal: string | null; readonly output: string; readonly complaints: string };
 
 /** `options` is its only argument, as JSON. */
 export async function runProgram(name: string, options: object): Promise<Ended> {
-  const program = join(import.meta.dirname, name);
-  const child = spawn(process.execPath, ["--conditions=capstan-source", program, JSON.stringify(options)], {
+  const program = join(process.env["TEST_PROGRAMS"] ?? "", `${basename(name, ".ts")}.js`);
+  const child = spawn(process.execPath, [program, JSON.stringify(options)], {
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, NODE_COMPILE_CACHE: COMPILED },
     timeout: 30_000,
     killSignal: "SIGTERM", // a test tells it from SIGKILL
   });

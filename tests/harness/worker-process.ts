@@ -7,9 +7,6 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Command, Said, WorkerOptions } from "./worker.ts";
 
-/** In the home of this run of the tests, which all its programs share and which is removed at its end. */
-export const COMPILED: string = join(homedir(), "compiled");
-
 const running = new Set<ChildProcess>();
 
 export class WorkerProcess {
@@ -22,11 +19,8 @@ export class WorkerProcess {
 
   /** Loads the program, which then waits for `go`. */
   constructor(options: WorkerOptions, onSaid: (said: Said) => void = () => undefined) {
-    const program = join(import.meta.dirname, "worker.ts");
-    this.#child = spawn(process.execPath, ["--conditions=capstan-source", program, JSON.stringify(options)], {
-      stdio: ["pipe", "pipe", "pipe"],
-      env: { ...process.env, NODE_COMPILE_CACHE: COMPILED },
-    });
+    const program = join(process.env["TEST_PROGRAMS"] ?? "", "worker.js");
+    this.#child = spawn(process.execPath, [program, JSON.stringify(options)], { stdio: ["pipe", "pipe", "pipe"] });
     running.add(this.#child);
     this.#child.stdin?.on("error", () => undefined); // it was killed while it was told something
     this.#child.stderr?.on("data", (chunk: Buffer) => (this.#complaints += chunk.toString()));

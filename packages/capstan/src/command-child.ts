@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 
 export type ChildOptions = {
   readonly input?: string | Uint8Array;
@@ -24,25 +25,29 @@ export interface CommandHome extends AsyncDisposable {
   run(args: readonly string[], options?: ChildOptions): Promise<ChildEnd>;
 }
 
-const MAIN = join(import.meta.dirname, "main.ts");
-/** What starts the command from source; in front of its arguments. */
-export const COMMAND: readonly string[] = [process.execPath, "--conditions=capstan-source", MAIN];
+const PROGRAMS = process.env["TEST_PROGRAMS"] ?? ""; // bundled by scripts/test-programs.ts
 
-/** Source is compiled once for all children of a machine. */
-const CACHE = { NODE_COMPILE_CACHE: join(tmpdir(), "capstan-test-compile-cache") };
+/** The library and its testing entry, bundled with the command: what configurations import shares its code. */
+export const LIBRARY: string = pathToFileURL(join(PROGRAMS, "index.js")).href;
+export const TESTING: string = pathToFileURL(join(PROGRAMS, "testing.js")).href;
+
+/** What starts the bundled command; in front of its arguments. */
+export const COMMAND: readonly string[] = [process.execPath, join(PROGRAMS, "main.js")];
+/** What starts the command from source. */
+export const SOURCE_COMMAND: readonly string[] = [
+  process.execPath,
+  "--conditions=capstan-source",
+  join(import.meta.dirname, "main.ts"),
+];
 
 export async function commandHome(extra: Readonly<Record<string, string>> = {}): Promise<CommandHome> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "capstan-command-")));
   const home = join(root, "home");
   const folder = await mkdtemp(join(root, "work-"));
-  const kept = Object.entries(process.env).filter(([name]) => /^(PATH|LANG|LC_ALL|TMPDIR|SystemRoot)$/.test(name));
-  const env = {
-    ...(Object.fromEntries(kept) as Record<string, string>),
-    HOME: root,
-    CAPSTAN_HOME: home,
-    ...CACHE,
-    ...extra,
-  };
+  const kept = Object.entries(process.env).filter(([name]) =>
+    /^(PATH|LANG|LC_ALL|TMPDIR|SystemRoot|NODE_COMPILE_CACHE)$/.test(name),
+  );
+  const env = { ...(Object.fromEntries(kept) as Record<string, string>), HOME: root, CAPSTAN_HOME: home, ...extra };
   return {
     home,
     folder,

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type ChildEnd, type ChildOptions, COMMAND, commandHome, runChild } from "./command-child.ts";
+import { type ChildEnd, type ChildOptions, COMMAND, commandHome, runChild, SOURCE_COMMAND } from "./command-child.ts";
 
 type Case = readonly [what: string, args: readonly string[], code: string, exit: number, options?: ChildOptions];
 
@@ -155,7 +155,7 @@ describe.concurrent("capstan, as an outsider meets it", { timeout: 120_000 }, ()
 
   it("says in one line that Node is too old, before anything else loads", async () => {
     const pretend = "data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '20.20.2' })";
-    const [node = "", ...rest] = COMMAND;
+    const [node = "", ...rest] = SOURCE_COMMAND;
     const end = await runChild([node, "--import", pretend, ...rest, "run", "hi"], {});
     expect(end).toMatchObject({
       code: 2,
@@ -167,7 +167,7 @@ describe.concurrent("capstan, as an outsider meets it", { timeout: 120_000 }, ()
   it("shows help without loading an engine, a model or a tool", async () => {
     const spy =
       "data:text/javascript,import { registerHooks } from 'node:module'; registerHooks({ load(url, context, next) { process.stderr.write(url + '\\n'); return next(url, context); } })";
-    const [node = "", ...rest] = COMMAND;
+    const [node = "", ...rest] = SOURCE_COMMAND;
     const end = await runChild([node, "--import", spy, ...rest, "--help"], {});
     expect(end.code).toBe(0);
     expect(end.stdout).toContain("Usage: capstan");
@@ -181,7 +181,7 @@ it("G11 an installation that is not whole ends in one line, and does not report 
     "data:text/javascript,import { registerHooks } from 'node:module';" +
     "registerHooks({ resolve(name, context, next) {" +
     "if (/(-command|failure)\\.ts$/.test(name)) throw new Error('gone'); return next(name, context); } });";
-  const [node = "", ...rest] = COMMAND;
+  const [node = "", ...rest] = SOURCE_COMMAND;
   const end = await runChild([node, "--import", broken, ...rest, "doctor"], {});
   expect(end).toEqual({
     code: 1,

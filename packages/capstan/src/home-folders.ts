@@ -1,7 +1,7 @@
 /** Where Capstan keeps what is not part of a project: `$CAPSTAN_HOME`, else the XDG folders (basedir 0.8). */
 
 import { mkdir, stat } from "node:fs/promises";
-import { homedir } from "node:os";
+import { homedir, userInfo } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { CapstanError, messageOf } from "@capstan/core";
 
@@ -13,13 +13,18 @@ export function homeFolders(env: Env): HomeFolders {
   const own = env["CAPSTAN_HOME"];
   if (own !== undefined && own.trim() !== "") return { data: resolve(own), settings: resolve(own) };
   if (process.platform === "win32") {
-    const local = join(env["LOCALAPPDATA"] ?? join(homedir(), "AppData", "Local"), "capstan");
+    const local = join(env["LOCALAPPDATA"] ?? join(homeFolder(), "AppData", "Local"), "capstan");
     return { data: local, settings: local };
   }
   return {
     data: join(xdg(env["XDG_DATA_HOME"], ".local/share"), "capstan"),
     settings: join(xdg(env["XDG_CONFIG_HOME"], ".config"), "capstan"),
   };
+}
+
+/** An empty or relative `HOME` would be a folder of the project. */
+export function homeFolder(named: string = homedir()): string {
+  return isAbsolute(named) ? named : userInfo().homedir;
 }
 
 /** Makes the folder, private to the user, when it is not there. Throws `store-readonly` or `store-full`. */
@@ -38,7 +43,7 @@ export async function makePrivateFolder(folder: string): Promise<void> {
 
 /** A relative path in an XDG variable does not count. */
 function xdg(value: string | undefined, otherwise: string): string {
-  return value !== undefined && isAbsolute(value) ? value : join(homedir(), otherwise);
+  return value !== undefined && isAbsolute(value) ? value : join(homeFolder(), otherwise);
 }
 
 /** Not `recursive`: Node's own never returns where a parent cannot hold folders, as below /proc. */

@@ -5,6 +5,7 @@ export { openRuntime, type RuntimeOptions } from "./open-runtime.ts";
 export {
   addUsage,
   agent,
+  budgetLeft,
   builtIn,
   cachePlan,
   callFacts,

@@ -6,7 +6,7 @@ const major = Number(process.versions.node.split(".")[0]);
 
 if (major < OLDEST) {
   process.stderr.write(
-    `capstan: Capstan needs Node ${OLDEST} or newer; this is v${process.versions.node}. Install it from https://nodejs.org, or run "npx -p node@${OLDEST} -p capstan capstan" (node-too-old)\n`,
+    `capstan: Capstan needs Node ${OLDEST} or newer; this is v${process.versions.node}. Install it from https://nodejs.org, or run "npx -p node@${OLDEST} capstan" where Capstan is installed (node-too-old)\n`,
   );
   process.exitCode = 2;
 } else {

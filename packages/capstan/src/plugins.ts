@@ -17,6 +17,7 @@ export {
   type ApprovalsOptions,
   type ApprovalStore,
 } from "@capstan/plugins/approvals";
+export { cacheWarming, type CacheWarmingOptions } from "@capstan/plugins/cache-warming";
 export { dedup, type CallKey, type DedupOptions, type DedupTool } from "@capstan/plugins/dedup";
 export { loopGuard, type LoopGuardOptions } from "@capstan/plugins/loop-guard";
 export { omissionGuard } from "@capstan/plugins/omission-guard";

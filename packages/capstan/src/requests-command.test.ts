@@ -3,10 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { OpenRequest } from "@capstan/core";
 import { describe, expect, it } from "vitest";
-import { type ChildEnd, COMMAND, type CommandHome, commandHome } from "./command-child.ts";
-
-const LIBRARY = new URL("index.ts", import.meta.url).href;
-const TESTING = new URL("testing.ts", import.meta.url).href;
+import { type ChildEnd, COMMAND, type CommandHome, commandHome, LIBRARY, TESTING } from "./command-child.ts";
 
 /** An agent that asks before it deploys, and then asks where to. `onRequest` is source text. */
 async function deployer(at: CommandHome, onRequest: string): Promise<string> {

@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type AnthropicReply, type AnthropicScript, anthropicServer } from "@capstan/models/testing";
-import { type CommandHome, commandHome, runChild, COMMAND } from "./command-child.ts";
+import { COMMAND, type CommandHome, commandHome, LIBRARY, runChild, TESTING } from "./command-child.ts";
 
 const KEY = "sk-test-0123456789";
 
@@ -269,12 +269,10 @@ describe.concurrent("capstan run", { timeout: 120_000 }, () => {
   it("OUT-01 ends with an answer that fits --schema, or with one line that says why not", async () => {
     await using at = await commandHome();
     const file = join(at.folder, "agents.ts");
-    const library = new URL("index.ts", import.meta.url).href;
-    const testing = new URL("testing.ts", import.meta.url).href;
     await writeFile(
       file,
-      `import { agent, config } from "${library}";
-import { scriptedModel } from "${testing}";
+      `import { agent, config } from "${LIBRARY}";
+import { scriptedModel } from "${TESTING}";
 const model = scriptedModel(Array.from({ length: 9 }, () => ({ text: '{"sum":42}' })), { capabilities: { structured: true } });
 export default config({ agents: [agent({ name: "adder", model, instructions: "Add." })] });
 `,
@@ -304,12 +302,10 @@ export default config({ agents: [agent({ name: "adder", model, instructions: "Ad
   it("PERM-08 ends with 5 when only an answer from elsewhere can move the run", async () => {
     await using it = await setup([]);
     const file = join(it.at.folder, "agents.ts");
-    const library = new URL("index.ts", import.meta.url).href;
-    const testing = new URL("testing.ts", import.meta.url).href;
     await writeFile(
       file,
-      `import { agent, config, tool } from "${library}";
-import { scriptedModel } from "${testing}";
+      `import { agent, config, tool } from "${LIBRARY}";
+import { scriptedModel } from "${TESTING}";
 const clock = tool({ name: "clock", description: "Asks the client for the time.", input: { "~standard": { version: 1, vendor: "x", validate: (value) => ({ value }), jsonSchema: { input: () => ({ type: "object" }), output: () => ({ type: "object" }) } } } });
 const model = scriptedModel([{ calls: [{ name: "clock", input: {} }] }, { text: "Late." }]);
 export default config({ agents: [agent({ name: "watch", model, instructions: "Tell the time.", tools: [clock] })] });

@@ -1,8 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { spawn } from "node:child_process";
-import { mkdir, rmdir, writeFile } from "node:fs/promises";
+import { cp, mkdir, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anthropicServer } from "@capstan/models/testing";
 import {
   conversation,
@@ -15,10 +15,24 @@ import {
 } from "@capstan/core";
 import { type ChildEnd, COMMAND, type CommandHome, commandHome } from "./command-child.ts";
 
+let played: { readonly at: CommandHome; readonly end: ChildEnd };
+beforeAll(async () => {
+  const at = await commandHome();
+  played = { at, end: await at.run(["demo"]) };
+}, 120_000);
+afterAll(() => played.at[Symbol.asyncDispose]());
+
+/** Gives a home that is still empty the session of one demo, which many tests look at. */
 async function demoSession(at: CommandHome): Promise<string> {
-  const end = await at.run(["demo"]);
-  expect(end.code).toBe(0);
-  return /sessions show (ses_\w+)/.exec(end.stderr)?.[1] ?? "";
+  expect(played.end.code).toBe(0);
+  await cp(played.at.home, at.home, { recursive: true });
+  return /sessions show (ses_\w+)/.exec(played.end.stderr)?.[1] ?? "";
+}
+
+async function newSession(at: CommandHome): Promise<string> {
+  const { code, stdout } = await at.run(["run", "hi", "--model", "demo", "--output", "json"]);
+  expect(code).toBe(0);
+  return (JSON.parse(stdout) as { readonly sessionId: string }).sessionId;
 }
 
 function fold(lines: string): SessionState {
@@ -38,9 +52,8 @@ function said(lines: string): readonly Pick<Message, "role" | "parts">[] {
 }
 
 describe.concurrent("capstan demo", { timeout: 120_000 }, () => {
-  it("repairs the project with real tools, says that its model is scripted, and reports real numbers", async () => {
-    await using at = await commandHome();
-    const end = await at.run(["demo"]);
+  it("repairs the project with real tools, says that its model is scripted, and reports real numbers", () => {
+    const { end } = played;
     expect(end.code).toBe(0);
     const notes = end.stderr.trimEnd().split("\n");
     expect(notes[0]).toContain("scripted demo model, no network");
@@ -82,7 +95,8 @@ describe.concurrent("capstan demo", { timeout: 120_000 }, () => {
 describe.concurrent("capstan sessions", { timeout: 120_000 }, () => {
   it("SESS-01 lists, shows and deletes sessions", async () => {
     await using at = await commandHome();
-    expect((await at.run(["sessions", "list"])).stderr).toContain("There are no sessions yet");
+    await using empty = await commandHome();
+    expect((await empty.run(["sessions", "list"])).stderr).toContain("There are no sessions yet");
     const id = await demoSession(at);
     const list = await at.run(["sessions", "list"]);
     expect(list.stdout).toMatch(new RegExp(`^SESSION .*\\n${id}  idle +demo  `));
@@ -100,7 +114,7 @@ describe.concurrent("capstan sessions", { timeout: 120_000 }, () => {
 
   it("SESS-08 SESS-09 prunes by number and by age, after a look at what would go", async () => {
     await using at = await commandHome();
-    const [first, second] = [await demoSession(at), await demoSession(at)];
+    const [first, second] = [await demoSession(at), await newSession(at)];
     expect((await at.run(["sessions", "prune"])).code).toBe(2);
     expect((await at.run(["sessions", "prune", "--older-than", "1"])).stdout).toBe("");
     expect((await at.run(["sessions", "prune", "--keep", "1", "--dry-run"])).stdout).toBe(`${first}\n`);
@@ -157,7 +171,7 @@ describe.concurrent("capstan sessions", { timeout: 120_000 }, () => {
 
   it("SESS-17 exports what is whole of a damaged session, and leaves the others alone", async () => {
     await using at = await commandHome();
-    const [damaged, whole] = [await demoSession(at), await demoSession(at)];
+    const [damaged, whole] = [await demoSession(at), await newSession(at)];
     const db = new DatabaseSync(join(at.home, "capstan.db"));
     // a row holds the facts of one append, and its id ends with the number of the last
     const ids = (db.prepare("SELECT id FROM facts ORDER BY id").all() as { readonly id: number }[]).map(({ id }) => id);

@@ -8,7 +8,6 @@ import { basename, dirname, isAbsolute, join, normalize, relative, resolve, sep 
 import { CapstanError, hashJson } from "@capstan/core";
 import { homeFolders } from "./home-folders.ts";
 import { linksOn, readRegular, trustFiles, trustHash, type TrustFiles } from "./trust-files.ts";
-import { forgetDecision, readDecision, readDecisions, writeDecision } from "./trust-store.ts";
 
 export type TrustState = "trusted" | "untrusted" | "changed";
 export type Trust = {
@@ -29,10 +28,16 @@ export type TrustOptions = {
   readonly dataFolder?: string;
 };
 
+/** Loaded when a decision is first asked for: with it comes the library of schemas, a third of the time a program takes to start. */
+const decisions = (): Promise<typeof import("./trust-store.ts")> => import("./trust-store.ts");
+
 /** Looks at a folder; decides nothing, runs nothing. Throws `workspace-missing`. */
 export async function trustOf(folder: string, { dataFolder = defaultFolder() }: TrustOptions = {}): Promise<Trust> {
   const real = await realFolder(folder);
-  const [files, decision] = await Promise.all([trustFiles(real), readDecision(dataFolder, real)]);
+  const [files, decision] = await Promise.all([
+    trustFiles(real),
+    decisions().then(({ readDecision }) => readDecision(dataFolder, real)),
+  ]);
   const changed = decision === undefined ? [] : differences(decision.files, files);
   const state = decision === undefined ? "untrusted" : changed.length > 0 ? "changed" : "trusted";
   const trusted = state === "trusted" ? files : {};
@@ -61,7 +66,7 @@ export async function trustFolder(seen: Trust, { dataFolder = defaultFolder() }:
   if (hashJson(files) !== hash) {
     throw new CapstanError("file-changed", `${folder} was changed while it was looked at. Look again, then decide`);
   }
-  await writeDecision(dataFolder, folder, files);
+  await (await decisions()).writeDecision(dataFolder, folder, files);
 }
 
 /** False when there was no decision. A folder that is gone can be named by the path it had. */
@@ -69,12 +74,13 @@ export async function distrustFolder(
   folder: string,
   { dataFolder = defaultFolder() }: TrustOptions = {},
 ): Promise<boolean> {
-  return forgetDecision(dataFolder, await realpath(folder).catch(() => resolve(folder)));
+  const real = await realpath(folder).catch(() => resolve(folder));
+  return (await decisions()).forgetDecision(dataFolder, real);
 }
 
 /** Real paths of all folders with a decision, sorted. */
 export async function trustedFolders({ dataFolder = defaultFolder() }: TrustOptions = {}): Promise<readonly string[]> {
-  return readDecisions(dataFolder);
+  return (await decisions()).readDecisions(dataFolder);
 }
 
 /**

@@ -10,6 +10,8 @@ import type { PermissionMode } from "./permission/permission.ts";
 import type { Plugin } from "./plugin.ts";
 import { type Schema, toJsonSchema } from "./schema.ts";
 import { agentTool } from "./agent-tool.ts";
+import { limitsProblem } from "./check-input.ts";
+import { handoffTool } from "./handoff.ts";
 import type { Tool } from "./tool.ts";
 
 export type PermissionRules = {
@@ -42,6 +44,8 @@ export type AgentDefinition<Output = string> = {
   readonly instructions: Instructions;
   /** Tools, and agents that this one may give tasks to: each is a tool of its name. */
   readonly tools?: readonly (Tool | Agent<unknown>)[];
+  /** Agents that may take the session over: each is a tool `transfer_to_<name>`. By name where two name each other. */
+  readonly handoffs?: readonly (Agent<unknown> | string)[];
   readonly plugins?: readonly Plugin[];
   readonly permission?: Permission;
   /** Bounds of a run; `turns` defaults to 50. */
@@ -57,7 +61,7 @@ export type Agent<Output = string> = {
   readonly model: Model | string;
   readonly instructions: Instructions;
   readonly tools: readonly Tool[];
-  /** Agents that stood among its tools. */
+  /** Agents that stood among its tools and handoffs. */
   readonly agents: readonly Agent<unknown>[];
   readonly plugins: readonly Plugin[];
   readonly permission: Permission;
@@ -84,14 +88,21 @@ export function agent<Output = string>(definition: AgentDefinition<Output>): Age
     throw invalid("permission.waitMs must be a whole number of milliseconds above 0");
   const plugins = Object.freeze([...(definition.plugins ?? [])]);
   const given = definition.tools ?? [];
-  const agents = Object.freeze(given.filter((item): item is Agent<unknown> => "instructions" in item));
-  const own = given.map((item): Tool => ("instructions" in item ? agentTool(item) : item));
-  const tools = Object.freeze([...own, ...plugins.flatMap((plugin) => plugin.tools ?? [])]);
+  const handoffs = definition.handoffs ?? [];
+  const others = [...given, ...handoffs].filter(isAgent);
+  const agents = Object.freeze(others.filter((other, index) => others.indexOf(other) === index));
+  const own = given.map((item): Tool => (isAgent(item) ? agentTool(item) : item));
+  const transfers = handoffs.map((to) => handoffTool(isAgent(to) ? to : { name: to }));
+  const tools = Object.freeze([...own, ...plugins.flatMap((plugin) => plugin.tools ?? []), ...transfers]);
   const twice = repeated(tools.map((tool) => tool.name)) ?? repeated(plugins.map((plugin) => plugin.name));
   if (twice !== undefined) throw invalid(`two of its tools or plugins are named ${twice}`);
+  if (tools.some(({ body }) => body.type === "handoff" && body.agent === name))
+    throw invalid("it cannot hand over to itself");
   if (tools.some((tool) => tool.name === FINAL_TOOL))
     throw invalid(`no tool of its own may be named ${FINAL_TOOL}: structured answers come by it`);
   const limits = toLimits(definition.limits ?? {});
+  const wrong = limitsProblem(limits);
+  if (wrong !== undefined) throw invalid(wrong);
   const settings = frozenCopy(definition.settings ?? {});
   return Object.freeze({
     name,
@@ -116,6 +127,10 @@ export function agent<Output = string>(definition: AgentDefinition<Output>): Age
       settings: settings as Json, // plain data
     }),
   });
+}
+
+function isAgent(item: Tool | Agent<unknown> | string): item is Agent<unknown> {
+  return typeof item === "object" && "instructions" in item;
 }
 
 function toLimits({ usd, ...limits }: AgentLimits): Limits {

@@ -1,17 +1,20 @@
 /** Budgets by reservation: what a model call may cost at most is set aside before it, and what a sub-agent gets is given before it starts. */
 
 import type { Agent } from "./agent.ts";
-import { timeLeft } from "./deadline.ts";
+import { timeToGive } from "./deadline.ts";
 import { CapstanError } from "./errors.ts";
 import type { Limits } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { hashJson, type Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
-import { type Message, tokensOf, type Usage } from "./message.ts";
+import { tokensOf, type Usage } from "./message.ts";
 import type { Model, ModelRequest, Price } from "./model.ts";
 import { canAsk } from "./permission/policy.ts";
 import { openRequests, requestIdOf } from "./requests.ts";
+import { type Known, promptBound } from "./prompt-bound.ts";
 import type { RunState, SessionState } from "./session-state.ts";
+import type { Aside } from "./spending.ts";
+import { within } from "./within.ts";
 
 type Kind = "tokens" | "microUsd" | "calls";
 const KINDS: readonly Kind[] = ["tokens", "microUsd", "calls"];
@@ -61,8 +64,9 @@ export function isSpent(state: Pick<SessionState, "run" | "tasks">): boolean {
 export async function askForMore(hold: Hold): Promise<boolean> {
   const { state } = hold;
   const { run } = state;
-  if (run?.limits.ask !== true || state.parent !== undefined || !canAsk(state)) return false;
-  const { tokens, microUsd, calls }: Limits = { ...hold.agent.limits, ...run.overrides?.limits };
+  if (run?.limits.ask !== true || state.parent !== undefined || !canAsk(hold)) return false;
+  const began = hold.definitions.find(run.agent) ?? hold.agent; // the run keeps its limits when another one takes over
+  const { tokens, microUsd, calls }: Limits = { ...began.limits, ...run.overrides?.limits };
   const budget: Limits = {
     ...(tokens !== undefined && { tokens }),
     ...(microUsd !== undefined && { microUsd }),
@@ -97,13 +101,18 @@ export function grantFor(hold: Hold, agent: Agent<unknown>, { among }: Share): L
     grant[kind] = Math.min(share, agent.limits[kind] ?? share);
   }
   if (run.limits.wallMs !== undefined) {
-    const time = Math.max(1, timeLeft(run, hold.definitions.clock.now()));
+    const time = timeToGive(run, hold.definitions.clock.now());
     grant.wallMs = Math.min(time, agent.limits.wallMs ?? time);
   }
   return Object.keys(grant).length === 0 ? undefined : grant;
 }
 
-export type Reserved = { readonly request: ModelRequest; readonly reserved?: Limits };
+export type Reserved = {
+  readonly request: ModelRequest;
+  /** As it stands in the log. */
+  readonly reserved?: Limits;
+  readonly aside?: Aside;
+};
 
 /**
  * Sets aside what the call may cost at most, and cuts the answer's length to what can be paid. `undefined`: not even a
@@ -116,13 +125,15 @@ export async function reserve(
 ): Promise<Reserved | undefined> {
   const { tokens, microUsd } = budgetLeft(hold.state);
   if (tokens === undefined && microUsd === undefined) return { request };
-  const price = microUsd === undefined ? undefined : await priceOf(model);
-  const prompt = promptBound(request, {
+  const price = microUsd === undefined ? undefined : await priceOf(hold, model);
+  const known: Known = {
     prefixHash,
     model: model.id,
+    contextTokens: model.capabilities.contextTokens,
     counted: hold.state.counted,
     tokens: hold.state.contextTokens,
-  });
+  };
+  const prompt = await promptBound(request, known);
   const rates = price === undefined ? undefined : ratesOf(price, prompt);
   const asked = request.settings.maxOutputTokens ?? LIMITS.reservedOutputTokens;
   const byTokens = tokens === undefined ? asked : tokens - prompt;
@@ -138,11 +149,13 @@ export async function reserve(
     tokens: prompt + output,
     ...(rates !== undefined && { microUsd: Math.ceil(prompt * rates.input + output * rates.output) }),
   };
-  return { request: { ...request, settings: { ...request.settings, maxOutputTokens: output } }, reserved };
+  const paid = { ...request, settings: { ...request.settings, maxOutputTokens: output } };
+  const money = rates === undefined ? {} : { money: { microUsd: reserved.microUsd ?? 0, ...rates } };
+  return { request: paid, reserved, aside: { request: paid, prompt, known, tokens: prompt + output, ...money } };
 }
 
-async function priceOf(model: Model): Promise<Price> {
-  const price = await model.price?.();
+async function priceOf(hold: Hold, model: Model): Promise<Price> {
+  const price = await within(hold, "The price of the model", model.price?.());
   if (price !== undefined) return price;
   throw new CapstanError(
     "price-unknown",
@@ -155,40 +168,4 @@ function ratesOf(price: Price, prompt: number): { readonly input: number; readon
   const { long } = price;
   const rate = long !== undefined && prompt > long.overTokens ? { ...price, ...long } : price;
   return { input: Math.max(rate.input, rate.cacheWrite ?? 0), output: Math.max(rate.output, Number.EPSILON) };
-}
-
-type Known = {
-  readonly prefixHash: string;
-  readonly model: string;
-  readonly counted: SessionState["counted"];
-  readonly tokens: number;
-};
-
-/**
- * Tokens of the prompt, rather too many: what the last counted call of the same model and prefix held, and what has come
- * since its answer, by its characters. Answers that no model gave, or that were cut off, were not counted by anybody.
- */
-function promptBound(request: ModelRequest, { prefixHash, model, counted, tokens }: Known): number {
-  const same = counted !== undefined && counted.prefixHash === prefixHash && counted.model === model;
-  const since = same ? request.messages.findLastIndex(({ id }) => id === counted.messageId) : -1;
-  const rest = since === -1 ? request.messages : request.messages.slice(since + 1);
-  const prefix = since === -1 ? tokensIn(request.system) + tokensIn(JSON.stringify(request.tools)) : tokens;
-  const { outputSchema } = request.settings;
-  const schema = outputSchema === undefined ? 0 : tokensIn(JSON.stringify(outputSchema)); // another one each run
-  return prefix + schema + rest.reduce((sum, message) => sum + tokensOfMessage(message), 0);
-}
-
-function tokensOfMessage({ parts }: Message): number {
-  let tokens = LIMITS.reservedMessageTokens;
-  for (const part of parts) {
-    const files = part.type === "tool-result" ? part.output.content.filter(({ type }) => type === "file").length : 0;
-    if (part.type === "file") tokens += LIMITS.reservedFileTokens;
-    else tokens += files * LIMITS.reservedFileTokens + (files > 0 ? 0 : tokensIn(JSON.stringify(part)));
-  }
-  return tokens;
-}
-
-/** No tokenizer makes more of plain text; other scripts are counted by their bytes. */
-function tokensIn(text: string): number {
-  return Math.ceil(Math.max(text.length / 2, Buffer.byteLength(text) - text.length / 2));
 }

@@ -6,13 +6,13 @@ import { runPrepareHooks } from "./hooks.ts";
 import type { Message, Part } from "./message.ts";
 import type { Model, ModelRequest, ModelSettings } from "./model.ts";
 import { outputSettings } from "./output.ts";
-import { changedPrefix, storedPrefix } from "./prefix.ts";
+import { changedPrefix, prefixOfTurn } from "./prefix.ts";
 
 type Built = { readonly request: ModelRequest; readonly prefixHash: string };
 
 export async function buildRequest(hold: Hold, turn: number, model: Model): Promise<Built> {
+  const stored = await prefixOfTurn(hold);
   const { agent, state, journal } = hold;
-  const stored = await storedPrefix(hold);
   const { messages } = await hold.conversation();
   const settings: ModelSettings = {
     ...agent.settings,

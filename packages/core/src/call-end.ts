@@ -3,8 +3,13 @@
 import type { ToolStatus } from "./event.ts";
 import { errorOutput, type ToolOutput } from "./message.ts";
 
-/** `by`: the plugin that decided on the call in place of its tool. */
-export type CallEnd = { readonly status: ToolStatus; readonly output: ToolOutput; readonly by?: string };
+/** `by`: the plugin that decided on the call in place of its tool. `handoff`: the agent that takes the session over. */
+export type CallEnd = {
+  readonly status: ToolStatus;
+  readonly output: ToolOutput;
+  readonly by?: string;
+  readonly handoff?: string;
+};
 
 export function failed(message: string): CallEnd {
   return { status: "error", output: errorOutput(message) };

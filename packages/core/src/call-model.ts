@@ -8,8 +8,9 @@ import type { Hold } from "./hold.ts";
 import { withModelHooks } from "./hooks.ts";
 import type { Json } from "./json.ts";
 import { type Message, NO_USAGE, type Part, tokensOf, type Usage } from "./message.ts";
-import type { Model, ModelRequest } from "./model.ts";
-import { settleOutput } from "./output.ts";
+import type { Model } from "./model.ts";
+import { spending } from "./spending.ts";
+import { modelOfRun, settleOutput } from "./output.ts";
 import { retryDelay } from "./retry.ts";
 import { sleep } from "./clock.ts";
 import { keepBytes } from "./blobs.ts";
@@ -22,7 +23,7 @@ type Turn = { readonly turn: number; readonly attempt: number };
 export async function callModel(hold: Hold, { turn, attempt }: Turn): Promise<void> {
   if (await settleOutput(hold)) return;
   const { clock } = hold.definitions;
-  const model = await hold.definitions.model(hold.agent, hold.state.run?.overrides?.model ?? hold.state.model);
+  const model = await modelOfRun(hold);
   const built = await buildRequest(hold, turn, model);
   const first = await reserve(hold, model, built);
   if (first === undefined) return finish(hold, "budget");
@@ -36,7 +37,7 @@ export async function callModel(hold: Hold, { turn, attempt }: Turn): Promise<vo
   for (let tries = attempt; ; tries++) {
     const { reserved } = paid;
     await startTurn(hold, { turn, attempt: tries }, model, { prefixHash: built.prefixHash, reserved, lost });
-    const result = await attemptTurn(hold, { turn, attempt: tries }, model, paid.request);
+    const result = await attemptTurn(hold, { turn, attempt: tries }, model, paid);
     if (result.problem === undefined || hold.halted.aborted) return finishTurn(hold, turn, model, result);
     const delayMs = retryDelay(tries, result.problem, result.retryAfterMs, spentMs);
     if (delayMs === undefined) return finishTurn(hold, turn, model, result);
@@ -93,18 +94,21 @@ async function attemptTurn(
   hold: Hold,
   { turn, attempt }: Turn,
   model: Model,
-  request: ModelRequest,
+  { request, aside }: Reserved,
 ): Promise<TurnResult> {
   const runId = hold.state.run?.id ?? "";
   const key = `${runId}/turn/${turn}/${attempt}`;
   const stored = await hold.journal.step(key, async () => {
+    const hooked = hold.plugins.some((plugin) => plugin.model !== undefined);
+    const limited = spending(aside, (changed) => model.stream(changed));
     const stream = withModelHooks(hold, (changed) => {
       watchPrefix(hold, changed, { model: model.id, prefixHash: hold.state.prefix?.hash ?? "" });
-      return model.stream(changed);
+      return hooked ? limited.send(changed) : model.stream(changed); // what nobody changes costs what was worked out
     });
     const result = await readTurn(hold, { turn, attempt, runId }, (signal) => stream({ ...request, signal }));
     hold.journal.signal.throwIfAborted();
-    return result as unknown as Json; // a TurnResult is plain data
+    const usage = limited.used() ?? result.usage;
+    return { ...result, usage } as unknown as Json; // a TurnResult is plain data
   });
   return stored as unknown as TurnResult; // written in the line above
 }

@@ -15,6 +15,7 @@ function session(change: Partial<SessionState> = {}): SessionState {
   return {
     sessionId: "ses_1",
     agent: "guide",
+    openedWith: "guide",
     metadata: {},
     mode: "ask",
     rules: [],
@@ -25,6 +26,7 @@ function session(change: Partial<SessionState> = {}): SessionState {
     tasks: {},
     contextTokens: 0,
     usage: { inputTokens: 0, outputTokens: 0 },
+    instructions: {},
     compactedThrough: 0,
     ...change,
   };
@@ -34,6 +36,7 @@ function run(change: Partial<RunState> = {}): RunState {
   return {
     id: "run_a",
     inputId: "a",
+    agent: "guide",
     actor: ACTOR,
     limits: {},
     startedAt: 0,

@@ -1,6 +1,7 @@
 /** The one error class, with a closed list of codes. Every code is explained in docs/errors.md. */
 
 import type { Problem } from "./event.ts";
+import { LIMITS } from "./limits.ts";
 
 export const ERROR_CODES = [
   "aborted",
@@ -114,7 +115,7 @@ export function toProblem(error: unknown): Problem {
   if (CapstanError.is(error)) {
     return {
       code: error.code,
-      message: error.message,
+      message: messageOf(error),
       retryable: error.retryable,
       ...(error.provider !== undefined && { provider: error.provider }),
       ...(error.status !== undefined && { status: error.status }),
@@ -123,6 +124,23 @@ export function toProblem(error: unknown): Problem {
   return { code: "run-failed", message: messageOf(error), retryable: false };
 }
 
+/** Whether code of others gave a promise where it was to give a value; nobody will wait for it, so its failure is no news. */
+export function leftAlone(value: unknown): boolean {
+  if (!(value instanceof Promise)) return false;
+  value.catch(() => undefined);
+  return true;
+}
+
+/** Always a text, and not a long one: whoever threw it may have thrown anything. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  let message: string;
+  try {
+    message = String(error instanceof Error ? error.message : error);
+  } catch {
+    return "an error that cannot be shown";
+  }
+  const left = message.length - LIMITS.errorMessage;
+  return left <= 0
+    ? message
+    : `${message.slice(0, LIMITS.errorMessage).toWellFormed()} [... ${left} characters left out ...]`;
 }

@@ -163,6 +163,8 @@ export type FactBody =
   | {
       readonly type: "run.finished";
       readonly reason: StopReason;
+      /** In charge at the end. */
+      readonly agent?: string;
       readonly usage: Usage;
       readonly turns: number;
       readonly output?: Json;
@@ -173,6 +175,8 @@ export type FactBody =
       readonly calls?: number;
       /** Reserved, of the run and of all sub-agents, for model calls whose usage is unknown: counted as spent. */
       readonly lost?: Limits;
+      /** Milliseconds that counted towards the deadline, of a sub-agent that has one. */
+      readonly wallMs?: number;
     }
   /** Rendered system text and tool list, stored as a blob; requests use the stored bytes. */
   | {
@@ -231,6 +235,8 @@ export type FactBody =
       readonly durationMs: number;
       /** Plugin whose hook answered or refused the call in place of the tool. */
       readonly by?: string;
+      /** The agent that takes over the session as soon as no call of the turn is left. */
+      readonly handoff?: string;
     }
   /** Intent of one step of a flow or hook that is not `safe`; absent for `safe` ones. `name` is the step's key in its action. */
   | { readonly type: "step.started"; readonly name: string; readonly attemptId: string; readonly rerun: Rerun }
@@ -276,6 +282,8 @@ export type FactBody =
       readonly calls?: number;
       /** Beside `usage`, what may have been spent by model calls whose usage is unknown. */
       readonly lost?: Limits;
+      /** Milliseconds that it worked, where there is a deadline. */
+      readonly wallMs?: number;
     }
   | { readonly type: "plan.updated"; readonly entries: readonly PlanEntry[] }
   | {

@@ -3,6 +3,7 @@
 import { askForMore } from "./budget.ts";
 import { resolution, withdrawn } from "./closing-facts.ts";
 import type { Limits, NewFact, Problem, StopReason, ToolStatus } from "./event.ts";
+import { timeTaken } from "./deadline.ts";
 import type { HaltReason } from "./decide.ts";
 import type { Hold } from "./hold.ts";
 import { runStopHooks } from "./hooks.ts";
@@ -89,12 +90,15 @@ export async function finishRun(
     key: `${runId}/finished`,
     runId,
     reason,
+    agent: state.agent,
     usage: run.usage,
     turns: run.turns,
     ...(output !== undefined && { output }),
     ...(error !== undefined && { error }),
     ...children,
     ...(Object.keys(lost).length > 0 && { lost }),
+    ...(state.parent !== undefined &&
+      run.limits.wallMs !== undefined && { wallMs: timeTaken(run, hold.definitions.clock.now()) }),
   };
   const timers = [
     ...closed.map(({ timer }) => timer),

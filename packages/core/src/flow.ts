@@ -107,7 +107,7 @@ class Flow {
     this.#unique(name);
     const { name: tool, input } = this.#part;
     const approvers = approversOf(this.#hold);
-    if (!canAsk(this.#hold.state)) return { allow: false, reason: "nobody can be asked" };
+    if (!canAsk(this.#hold)) return { allow: false, reason: "nobody can be asked" };
     const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, {
       type: "permission",
       callId: this.#callId,
@@ -126,7 +126,7 @@ class Flow {
   async question(name: string, questions: readonly QuestionItem[]): Promise<Extract<Answer, { type: "question" }>> {
     this.#unique(name);
     checkQuestions(questions);
-    if (!canAsk(this.#hold.state)) return { type: "question", answers: {} };
+    if (!canAsk(this.#hold)) return { type: "question", answers: {} };
     const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, {
       type: "question",
       callId: this.#callId,
@@ -138,7 +138,7 @@ class Flow {
 
   async plan(name: string, markdown: string): Promise<FlowAnswer> {
     this.#unique(name);
-    if (!canAsk(this.#hold.state)) return { allow: false, reason: "nobody can be asked" };
+    if (!canAsk(this.#hold)) return { allow: false, reason: "nobody can be asked" };
     const body = { type: "plan", callId: this.#callId, markdown } as const;
     const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, body);
     if (answer.type !== "plan") throw new Error("a plan was answered with another type"); // `fits` refuses that
@@ -147,7 +147,7 @@ class Flow {
 
   async form(name: string, { message, schema, url }: FormOptions): Promise<Extract<Answer, { type: "form" }>> {
     this.#unique(name);
-    if (!canAsk(this.#hold.state)) return { type: "form", decline: true };
+    if (!canAsk(this.#hold)) return { type: "form", decline: true };
     const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, {
       type: "form",
       callId: this.#callId,
@@ -162,11 +162,13 @@ class Flow {
 
   async sleep(name: string, ms: number): Promise<void> {
     const key = this.#take(name);
+    if (!Number.isSafeInteger(Math.ceil(ms)))
+      throw new Error(`a sleep lasts a number of milliseconds, not ${String(ms)}`);
     const { clock } = this.#hold.definitions;
     const until = await performStep(
       this.#hold,
       { name: key, rerun: "safe", signal: this.#signal },
-      () => clock.now() + ms,
+      () => clock.now() + Math.ceil(ms),
     );
     const awake = (): true | undefined =>
       this.#hold.state.run?.steps[`${key}/slept`] === undefined ? undefined : true;

@@ -6,6 +6,7 @@ import { conversation, CONVERSATION_FACTS, type Conversation } from "./conversat
 import type { Definitions } from "./definitions.ts";
 import { messageOf } from "./errors.ts";
 import type { Fact, LiveBody, NewFact, Parent, Problem } from "./event.ts";
+import { foldOwn, type Folds, writableFolds } from "./folds.ts";
 import type { AppendOptions, Journal } from "./journal.ts";
 import type { Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
@@ -26,7 +27,6 @@ export async function openHold(journal: Journal, definitions: Definitions): Prom
   return hold;
 }
 
-type Folds = Map<string, unknown>;
 type Folded = {
   readonly state: SessionState;
   readonly agent: Agent<unknown>;
@@ -132,13 +132,15 @@ export class Hold {
     this.wake();
   }
 
-  /** Takes the agent as it is defined now; called where a run begins. */
+  /** Takes the agent in charge as it is defined now; called where a run begins, and where another one takes over. */
   async refresh(): Promise<void> {
-    const agent = this.definitions.agent(this.agent.name);
+    const agent = this.definitions.agent(this.state.agent);
     if (agent === this.agent) return;
     const plugins = pluginsOf(this.definitions, agent, this.state.parent);
-    const known = new Set(this.#plugins.flatMap(({ name, fold }) => (fold === undefined ? [] : [name])));
-    const fresh = plugins.filter(({ name, fold }) => fold !== undefined && !known.has(name));
+    const known = new Map(this.#plugins.flatMap(({ name, fold }) => (fold === undefined ? [] : [[name, fold]])));
+    const same = agent.name === this.agent.name; // of another agent a plugin of the same name may be another one
+    const isKnown = ({ name, fold }: Plugin): boolean => known.has(name) && (same || known.get(name) === fold);
+    const fresh = plugins.filter((plugin) => plugin.fold !== undefined && !isKnown(plugin));
     for (const plugin of fresh) this.#folds.set(plugin.name, plugin.fold?.start);
     // what is appended meanwhile is read too: each fact is folded once, in its order
     for (let through = 0; fresh.length > 0 && through < this.state.head;) {
@@ -264,13 +266,11 @@ export class Hold {
     const { head, run } = this.state;
     // an unfinished run is read from its start with or without a snapshot, and its calls make a large one
     const due = run === undefined ? LIMITS.snapshotFacts : LIMITS.snapshotFacts * 16;
-    if (head - this.#snapshotSeq < due) return;
+    if (head - this.#snapshotSeq < due || this.state.agent !== this.agent.name) return; // folds are of one agent
     this.#snapshotSeq = head;
     // only of plugins that are here: the fold of an absent one would miss facts
-    const folds = this.#plugins.flatMap(({ name, fold }) =>
-      fold === undefined ? [] : [[name, this.#folds.get(name)]],
-    );
-    const data: SnapshotData = { state: this.state, folds: Object.fromEntries(folds) };
+    const folds = writableFolds(this.#folds, this.#plugins, (plugin, error) => this.foldFailed(plugin, error));
+    const data: SnapshotData = { state: this.state, folds };
     const snapshot = { seq: head, version: STATE_VERSION, data: data as Json }; // folds are JSON by contract
     this.background(this.journal.append([], { snapshot }).stored);
   }
@@ -336,8 +336,8 @@ async function foldLog(journal: Journal, definitions: Definitions): Promise<Fold
   const stored = await journal.snapshot();
   const snapshot = stored?.version === STATE_VERSION ? (stored.data as unknown as SnapshotData) : undefined; // written by snapshotIfDue
   let state = snapshot?.state;
-  let agent = state === undefined ? undefined : definitions.agent(state.agent);
-  let plugins = agent === undefined ? [] : pluginsOf(definitions, agent, state?.parent);
+  let folded = state === undefined ? undefined : definitions.find(state.agent);
+  let plugins = folded === undefined ? [] : pluginsOf(definitions, folded, state?.parent);
   const folds: Folds = new Map(Object.entries(snapshot?.folds ?? {}));
   const failed = new Map<Plugin, unknown>();
   const fresh = plugins.filter((plugin) => plugin.fold !== undefined && !folds.has(plugin.name));
@@ -351,8 +351,8 @@ async function foldLog(journal: Journal, definitions: Definitions): Promise<Fold
     if (state === undefined) {
       if (fact.type !== "session.created") throw new Error(`the first fact of ${journal.sessionId} is ${fact.type}`);
       state = initialState(fact);
-      agent = definitions.agent(state.agent);
-      plugins = pluginsOf(definitions, agent, state.parent);
+      folded = definitions.find(state.agent);
+      plugins = folded === undefined ? [] : pluginsOf(definitions, folded, state.parent);
       for (const plugin of plugins) if (plugin.fold !== undefined) folds.set(plugin.name, plugin.fold.start);
     } else if (!known) state = reduce(state, fact);
     for (const plugin of known ? fresh : plugins) {
@@ -363,10 +363,27 @@ async function foldLog(journal: Journal, definitions: Definitions): Promise<Fold
       }
     }
   }
-  if (state === undefined || agent === undefined) throw new Error(`session ${journal.sessionId} has no facts`);
-  return { state, agent, plugins, folds, failed, snapshotSeq: snapshot === undefined ? 0 : (stored?.seq ?? 0) };
+  if (state === undefined) throw new Error(`session ${journal.sessionId} has no facts`);
+  const agent = definitions.agent(state.agent);
+  const snapshotSeq = snapshot === undefined ? 0 : (stored?.seq ?? 0);
+  if (agent === folded) return { state, agent, plugins, folds, failed, snapshotSeq };
+  const others = pluginsOf(definitions, agent, state.parent); // it took over behind the snapshot
+  return { state, agent, plugins: others, ...(await foldWhole(journal, others)), snapshotSeq };
 }
 
-function foldOwn(folds: Folds, plugin: Plugin, fact: Fact): void {
-  if (plugin.fold !== undefined) folds.set(plugin.name, plugin.fold.next(folds.get(plugin.name), fact));
+async function foldWhole(journal: Journal, plugins: readonly Plugin[]): Promise<Pick<Folded, "folds" | "failed">> {
+  const folding = plugins.filter(({ fold }) => fold !== undefined);
+  const folds: Folds = new Map(folding.map(({ name, fold }) => [name, fold?.start]));
+  const failed = new Map<Plugin, unknown>();
+  if (folding.length === 0) return { folds, failed };
+  for await (const fact of journal.read({ after: 0 })) {
+    for (const plugin of folding) {
+      try {
+        foldOwn(folds, plugin, fact);
+      } catch (error) {
+        failed.set(plugin, error);
+      }
+    }
+  }
+  return { folds, failed };
 }

@@ -2,6 +2,7 @@
 
 export { agent } from "./agent.ts";
 export type { Agent, AgentDefinition, AgentLimits, Instructions, Permission, PermissionRules } from "./agent.ts";
+export { budgetLeft } from "./budget.ts";
 export { systemClock, sleep, type Clock } from "./clock.ts";
 export { cachePlan, LOOK_BACK_BLOCKS } from "./cache-plan.ts";
 export { conversation, CONVERSATION_FACTS, type Conversation } from "./conversation.ts";

@@ -1,6 +1,6 @@
 /** The journal port: one worker's hold on one session. Its memory is the log and nothing else. */
 
-import type { Fact, LiveBody, NewFact } from "./event.ts";
+import type { Fact, LiveBody, NewFact, Problem } from "./event.ts";
 import type { Json } from "./json.ts";
 import type { MailboxEntry } from "./op.ts";
 import type { LogSlice, Snapshot } from "./store.ts";
@@ -14,6 +14,8 @@ export interface Journal {
   readonly attemptId: string;
   /** The hold is lost or the engine closes: stop, write nothing. */
   readonly signal: AbortSignal;
+  /** What ended the hold before this one, when nobody foresaw it: the run ends with it, it would only come again. */
+  readonly failed?: Problem | undefined;
   /** The process wants to close: finish what is in flight, begin nothing new. */
   readonly draining: AbortSignal;
   /** Oldest first. */

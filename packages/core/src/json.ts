@@ -52,6 +52,20 @@ export function toJson(what: string, value: unknown): Json {
   }
 }
 
+/** Deeper than this nothing is taken from outside: what is written must be read again by code that calls itself. */
+const MAX_DEPTH = 256;
+
+/** Whether the log can keep the value as it is: nothing that JSON has no word for, no code, no cycle, not too deep. */
+export function isPlainJson(value: unknown, depth = 0): value is Json {
+  if (typeof value === "number") return Number.isFinite(value);
+  if (value === null || typeof value === "string" || typeof value === "boolean") return true;
+  if (typeof value !== "object" || depth >= MAX_DEPTH) return false;
+  if (Array.isArray(value)) return value.every((item) => isPlainJson(item, depth + 1));
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== null && prototype !== Object.prototype) return false;
+  return Object.values(value).every((member) => member === undefined || isPlainJson(member, depth + 1));
+}
+
 /** `Array.isArray` that keeps the element type of a readonly array. */
 export function isArray(value: Json): value is readonly Json[] {
   return Array.isArray(value);

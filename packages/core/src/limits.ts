@@ -11,8 +11,12 @@ export const LIMITS = {
   interruptGraceMs: 500,
   /** Time one hook has, not counting what it awaits through `next`. */
   hookTimeoutMs: 10_000,
+  /** Time that a resolver of models, a schema, a price or a workspace has to answer. */
+  foreignMs: 60_000,
   /** One tool call unless the tool or the agent says otherwise. */
   toolTimeoutMs: 600_000,
+  /** One answer of a model, its thoughts and arguments included: more is a stream without an end. */
+  answerChars: 33_554_432,
   /** Model attempts of one turn, the first included. */
   modelAttempts: 5,
   /** Set aside for one answer when a budget is kept and nothing else is said; the least that is worth a call. */
@@ -47,6 +51,10 @@ export const LIMITS = {
   inputBytes: 8_388_608,
   /** Text of one tool result that the model sees. */
   toolOutputBytes: 262_144,
+  /** Characters of the message of an error that somebody threw. */
+  errorMessage: 65_536,
+  /** What one text of it counts at least. */
+  outputPartBytes: 16,
   /** Events one subscriber may have waiting before its live events are dropped and facts are read from the store. */
   subscriberEvents: 4_096,
   /** Live text kept for late subscribers, per session. */

@@ -10,6 +10,7 @@ import type { Model, ModelSettings } from "./model.ts";
 import { check, type Checked, jsonSchema, type Schema } from "./schema.ts";
 import type { RunState } from "./session-state.ts";
 import { type Tool, tool } from "./tool.ts";
+import { within } from "./within.ts";
 
 /** The tool by which a model that takes no schema gives its answer. */
 export const FINAL_TOOL = "final_answer";
@@ -118,11 +119,17 @@ export async function outputSettings(
   return repairing && tools.some(({ name }) => name === FINAL_TOOL) ? { toolChoice: { tool: FINAL_TOOL } } : {};
 }
 
+/** The model that the run asks now. Throws `model-unknown`. */
+export function modelOfRun(hold: Hold): Promise<Model> {
+  const { definitions, agent, state } = hold;
+  return within(hold, "Finding the model", definitions.model(agent, state.run?.overrides?.model ?? state.model));
+}
+
 /** The last tool, where the run needs it: its model cannot be given the schema. */
 export async function finalTool(hold: Hold): Promise<Tool | undefined> {
   const spec = outputOfRun(hold);
   if (spec === undefined) return undefined;
-  const model = await hold.definitions.model(hold.agent, hold.state.run?.overrides?.model ?? hold.state.model);
+  const model = await modelOfRun(hold);
   return model.capabilities.structured === true ? undefined : spec.tool;
 }
 
@@ -130,6 +137,7 @@ export async function finalTool(hold: Hold): Promise<Tool | undefined> {
 export async function settleOutput(hold: Hold): Promise<boolean> {
   const { run } = hold.state;
   if (run === undefined || run.settled || outputOfRun(hold) === undefined) return false;
+  if (run.calls.some(({ handoff }) => handoff !== undefined)) return false; // of one who is no longer in charge
   const { messages } = await hold.conversation();
   const results = messages.at(-1)?.parts ?? [];
   const accepted = results.find(
@@ -177,7 +185,7 @@ export async function outputEnd(
   const { messages } = await hold.conversation();
   const last = messages.at(-1);
   const text = last?.role === "assistant" ? textOf(last.parts) : ""; // nothing said: an older answer is none to this
-  const checked = await outputFrom(spec, text);
+  const checked = await within(hold, "The output's schema", outputFrom(spec, text));
   if (checked.ok) return { type: "done", output: JSON.parse(JSON.stringify(checked.value ?? null)) as Json }; // a schema may make what is no JSON
   if (run.settled) return { type: "done" }; // a hook has answered in the model's place
   const tries = messages.filter((message) => message.id.startsWith(repairId(hold))).length;

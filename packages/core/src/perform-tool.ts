@@ -9,6 +9,7 @@ import type { Redactor } from "./redact.ts";
 import { endedOrIgnored, IGNORED, type Stop } from "./stop.ts";
 import type { Probe, Tool, ToolContext, ToolProgress, ToolResult } from "./tool.ts";
 import { toOutput } from "./tool-output.ts";
+import { within } from "./within.ts";
 import type { Workspace } from "./workspace.ts";
 
 type Granted = { readonly attempt: number; readonly idempotencyKey: string; readonly checked: unknown };
@@ -25,11 +26,11 @@ export async function performTool(hold: Hold, tool: Tool, part: ToolCallPart, gr
   try {
     const execution = body.execute(granted.checked, context);
     // a result that is here already can neither be too late nor be stopped
-    if (!isPromise(execution)) return endOf(await toOutput(tool, execution));
+    if (!isPromise(execution)) return endOf(await keptResult(hold, tool, execution));
     limit = deadline(hold, tool, stop);
-    const result = await endedOrIgnored(hold.definitions.clock, execution, stop);
+    const result = await endedOrIgnored(hold.definitions.clock, Promise.resolve(execution), stop);
     if (result === IGNORED) return stopped(hold, limit.expired(), tool, false);
-    return endOf(await toOutput(tool, result));
+    return endOf(await keptResult(hold, tool, result));
   } catch (error) {
     if (stop.aborted) return stopped(hold, limit?.expired() === true, tool, true);
     if (CapstanError.is(error)) throw error;
@@ -39,6 +40,15 @@ export async function performTool(hold: Hold, tool: Tool, part: ToolCallPart, gr
     limit?.cancel();
     stop.end();
   }
+}
+
+/** What the tool did is done: an output whose check was left is told as it is. */
+export function keptResult(hold: Hold, tool: Tool, result: ToolResult): ToolOutput | Promise<ToolOutput> {
+  const output = toOutput(tool, result);
+  if (!(output instanceof Promise)) return output;
+  return within(hold, "The check of an output", output).catch((error: unknown) =>
+    errorOutput(`${tool.name} has ended, but what it returned was not checked: ${messageOf(error)}`),
+  );
 }
 
 function isPromise(result: Promise<ToolResult> | ToolResult): result is Promise<ToolResult> {
@@ -99,8 +109,9 @@ export async function probeTool(
 }
 
 /** The workspace of the session, when it has one. */
-export function openWorkspace({ state, definitions }: Hold): Promise<Workspace> | undefined {
-  return state.workspace && definitions.workspace(state.workspace);
+export function openWorkspace(hold: Hold): Promise<Workspace> | undefined {
+  const { workspace } = hold.state;
+  return workspace && within(hold, "Opening the workspace", hold.definitions.workspace(workspace));
 }
 
 export function toolContext(

@@ -25,14 +25,22 @@ const MAX_RENDERED = 256;
 /** Makes sure that the session's prefix is what the agent says now. Answers with the fact to append when it is not. */
 export async function currentPrefix(hold: Hold): Promise<readonly NewFact[]> {
   const { state } = hold;
-  const runId = state.run?.id ?? "";
+  const { id = "", turns = 0 } = state.run ?? {};
   const draft = await renderAgent(hold);
-  if (state.prefix?.base === draft.hash) return [];
-  const cause = state.prefix === undefined ? "session started" : await causeOf(hold, draft);
-  if (state.prefix !== undefined) {
-    hold.notice("warning", "prefix-changed", `The cached prompt prefix is rebuilt: ${cause}`);
-  }
-  return [prefixFact(hold, draft, `${runId}/prefix/${draft.hash}`, cause)];
+  const key = `${id}/prefix/${turns}/${draft.hash}`; // two agents may take turns in one run
+  if (state.prefix === undefined) return [prefixFact(hold, draft, key, "session started")];
+  if (state.prefix.agent !== state.agent) return [prefixFact(hold, draft, key, "handoff")];
+  if (state.prefix.base === draft.hash) return [];
+  const cause = await causeOf(hold, draft);
+  hold.notice("warning", "prefix-changed", `The cached prompt prefix is rebuilt: ${cause}`);
+  return [prefixFact(hold, draft, key, cause)];
+}
+
+/** The stored bytes that the next turn begins with: another set once another agent has taken over. */
+export async function prefixOfTurn(hold: Hold): Promise<Prefix> {
+  const { prefix, agent } = hold.state;
+  if (prefix !== undefined && prefix.agent !== agent) await hold.append(await currentPrefix(hold));
+  return storedPrefix(hold);
 }
 
 type PrefixChange = { readonly system: readonly string[]; readonly tools: readonly ToolSpec[]; readonly cause: string };
@@ -68,7 +76,7 @@ function prefixFact(hold: Hold, prefix: Prefix, key: string, cause: string, base
 
 async function renderAgent(hold: Hold): Promise<Prefix> {
   const { agent, definitions, state } = hold;
-  const overridden = state.run?.overrides?.instructions;
+  const overridden = state.run?.agent === agent.name ? state.run.overrides?.instructions : undefined;
   const system =
     overridden ??
     (typeof agent.instructions === "string" ? agent.instructions : await instructionsOf(hold, agent.instructions));
@@ -84,13 +92,15 @@ async function renderAgent(hold: Hold): Promise<Prefix> {
 /** An instructions function runs once a session: later runs take its text from the log. */
 async function instructionsOf(hold: Hold, render: Exclude<Hold["agent"]["instructions"], string>): Promise<string> {
   const { state } = hold;
-  if (state.instructions !== undefined) return state.instructions;
+  const { name } = hold.agent;
+  const known = Object.hasOwn(state.instructions, name) ? state.instructions[name] : undefined; // it may be a name that every object has
+  if (known !== undefined) return known;
   const session = { id: state.sessionId, metadata: state.metadata, ...(state.key !== undefined && { key: state.key }) };
   const stop = hold.stop({ halts: true });
   const { clock } = hold.definitions;
   const cancel = clock.after(LIMITS.hookTimeoutMs, () => stop.abort(new CapstanError("timeout", "the time is over")));
   try {
-    const options = { name: INSTRUCTIONS_STEP, rerun: "safe", signal: stop.signal } as const;
+    const options = { name: `${INSTRUCTIONS_STEP}/${hold.agent.name}`, rerun: "safe", signal: stop.signal } as const;
     const text = await endedOrIgnored(
       clock,
       performStep(hold, options, () => checkedText(hold, render(session))),

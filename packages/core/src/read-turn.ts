@@ -4,8 +4,10 @@ import type { Clock } from "./clock.ts";
 import { CapstanError, toProblem } from "./errors.ts";
 import type { LiveBody, Problem, TurnReason } from "./event.ts";
 import type { Hold } from "./hold.ts";
+import { LIMITS } from "./limits.ts";
 import { NO_USAGE, type Part, type Usage } from "./message.ts";
 import type { ModelEvent } from "./model.ts";
+import { checkedPart, checkedReason, checkedUsage } from "./model-part.ts";
 import { endedOrIgnored, IGNORED } from "./stop.ts";
 
 /** Plain data: engines may store it as the value of the model step. */
@@ -55,7 +57,8 @@ export async function readTurn(
     return {
       ...reader.end(reason),
       problem,
-      ...(known?.retryAfterMs !== undefined && { retryAfterMs: known.retryAfterMs }),
+      ...(known?.retryAfterMs !== undefined &&
+        !Number.isNaN(known.retryAfterMs) && { retryAfterMs: known.retryAfterMs }),
     };
   } finally {
     stop.end();
@@ -78,6 +81,7 @@ class TurnReader {
   readonly #prefix: string;
   readonly #callPrefix: string;
   #calls = 0;
+  #received = 0;
   #ended = false;
   readonly #startedAt: number;
   readonly #blocks = new Map<number, Block>();
@@ -123,19 +127,19 @@ class TurnReader {
   #takeOne(event: ModelEvent, live: LiveBody[]): void {
     switch (event.type) {
       case "start":
-        this.#meta.model = event.model;
-        if (event.responseId !== undefined) this.#meta.responseId = event.responseId;
+        if (typeof event.model === "string") this.#meta.model = event.model;
+        if (typeof event.responseId === "string") this.#meta.responseId = event.responseId;
         return;
       case "block-start":
         return this.#startBlock(event, live);
       case "block-delta":
         return this.#delta(event.index, event.delta, live);
       case "block-end":
-        return this.#endBlock(event.index, event.part, live);
+        return this.#endBlock(event.index, checkedPart(event.part), live);
       case "finish":
-        this.finished = event.reason;
-        this.#usage = event.usage;
-        if (event.rawReason !== undefined) this.#meta.rawReason = event.rawReason;
+        this.finished = checkedReason(event.reason);
+        this.#usage = checkedUsage(event.usage);
+        if (typeof event.rawReason === "string") this.#meta.rawReason = event.rawReason;
         return;
       case "notice":
         return this.#hold.notice("warning", event.code, event.title, event.detail);
@@ -165,6 +169,11 @@ class TurnReader {
   #delta(index: number, delta: string, live: LiveBody[]): void {
     const block = this.#blocks.get(index);
     if (block === undefined || delta === "") return;
+    this.#received += delta.length;
+    if (this.#received > LIMITS.answerChars) {
+      const message = `The model's answer is longer than ${LIMITS.answerChars} characters`;
+      throw new CapstanError("model-protocol", message);
+    }
     this.#meta.firstDeltaMs ??= Math.round(this.#clock.monotonic() - this.#startedAt);
     if (block.kind === "text") block.text += delta;
     this.#show(block, block.redact === undefined ? delta : block.redact.push(delta), live);

@@ -100,7 +100,7 @@ export class Registry implements Definitions {
   }
 
   model(agent: Agent<unknown>, name?: string): Promise<Model> {
-    const fixed = this.#models[agent.name];
+    const fixed = Object.hasOwn(this.#models, agent.name) ? this.#models[agent.name] : undefined;
     if (fixed !== undefined) return Promise.resolve(fixed);
     const wanted = name ?? agent.model;
     if (typeof wanted !== "string") return Promise.resolve(wanted);
@@ -108,7 +108,7 @@ export class Registry implements Definitions {
   }
 
   workspace({ kind, root }: WorkspaceRef): Promise<Workspace> {
-    const factory = this.#factories[kind];
+    const factory = Object.hasOwn(this.#factories, kind) ? this.#factories[kind] : undefined;
     if (factory === undefined) {
       return Promise.reject(
         new CapstanError(
@@ -129,6 +129,7 @@ export class Registry implements Definitions {
 
   async #join(options: RuntimeOptions): Promise<Registry> {
     Object.assign(this.#models, options.models);
+    for (const secret of options.secrets ?? []) this.redactor.add(secret);
     await this.#open(options.agents);
     this.#users += 1;
     this.#work();
@@ -147,6 +148,7 @@ export class Registry implements Definitions {
       refuseTwice("tool", [...shared, ...agent.tools]);
       const names = [...shared, ...agent.tools].map((tool) => tool.name);
       checkRules(policyOf({ mode: "ask", rules: [] }, agent.permission, {}), names);
+      refuseNobody(agent, [...this.#agents.values(), ...agents]);
       await this.model(agent);
     }
     const everywhere = [...this.#agents.values(), ...agents].flatMap((agent) => agent.tools);
@@ -230,6 +232,17 @@ function refuseTwice(kind: string, named: readonly { readonly name: string }[]):
     "plugin-invalid",
     `Two ${kind}s are named ${twice}, one of the runtime's plugins and one of the agent's; give them different names`,
   );
+}
+
+/** An agent may name those that take over, and is made before them. */
+function refuseNobody({ name, tools }: Agent<unknown>, known: readonly Agent<unknown>[]): void {
+  for (const { body } of tools) {
+    if (body.type !== "handoff" || known.some((other) => other.name === body.agent)) continue;
+    throw new CapstanError(
+      "agent-invalid",
+      `Agent ${JSON.stringify(name)} hands over to ${JSON.stringify(body.agent)}, which this runtime does not have; give it among its agents`,
+    );
+  }
 }
 
 function unresolvable(name: string): Promise<Model> {

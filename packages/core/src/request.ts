@@ -6,6 +6,7 @@ import type { Limits } from "./event.ts";
 import type { Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import type { ToolOutput } from "./message.ts";
+import { isOutput, membersOf } from "./output-shape.ts";
 
 /** Who asked for something. Set by the door, never by the caller. */
 export type Actor = { readonly id: string; readonly door: string; readonly tenant?: string };
@@ -174,26 +175,10 @@ function formFits(schema: Json | undefined, { decline, content }: Members): bool
 
 type Members = { readonly [name: string]: unknown };
 
-function membersOf(value: unknown): Members | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Members) : undefined; // any object has members
-}
-
 function isVerdict({ allow, reason }: Members): boolean {
   return typeof allow === "boolean" && (reason === undefined || typeof reason === "string");
 }
 
 function isTextOrTexts(value: unknown): boolean {
   return typeof value === "string" || (Array.isArray(value) && value.every((item) => typeof item === "string"));
-}
-
-function isOutput(value: unknown): boolean {
-  const content = membersOf(value)?.["content"];
-  return Array.isArray(content) && content.every((part) => isPart(membersOf(part)));
-}
-
-function isPart(part: Members | undefined): boolean {
-  if (part === undefined) return false;
-  if (part["type"] === "text") return typeof part["text"] === "string";
-  if (part["type"] === "file") return typeof part["mediaType"] === "string" && membersOf(part["data"]) !== undefined;
-  return part["type"] === "diff" && typeof part["path"] === "string" && typeof part["after"] === "string";
 }

@@ -62,7 +62,7 @@ type Doubt = {
 
 /** Asks what became of a call that a crash left open; `unknown` when nobody can be asked or nobody answered. */
 export async function askDoubt(hold: Hold, doubt: Doubt): Promise<"run-again" | "it-happened" | "skip" | "unknown"> {
-  if (!canAsk(hold.state)) return "unknown";
+  if (!canAsk(hold)) return "unknown";
   const { callId, tool, input, startedAt, name } = doubt;
   const resolved = await ask(hold, callId, name, { type: "doubt", callId, tool, input, startedAt });
   if (resolved.answer.type !== "doubt" || resolved.by.id === "expiry") return "unknown";

@@ -1,27 +1,29 @@
 /** One call: hooks around it, permission bound to its exact input, intent before the effect, doubt after a crash. */
 
 import { type CallEnd, failed, unknown } from "./call-end.ts";
-import { CapstanError, messageOf } from "./errors.ts";
+import { CapstanError, leftAlone, messageOf } from "./errors.ts";
 import type { FactOf, NewFact, ToolStatus } from "./event.ts";
 import { keepOutput } from "./blobs.ts";
 import { hasOpenStep } from "./finish-run.ts";
 import { runFlow } from "./flow.ts";
+import { handOver } from "./handoff.ts";
 import type { Hold } from "./hold.ts";
 import { decidedBy, hasToolHooks, isRefusal, refusal, runToolHooks } from "./hooks.ts";
 import { copyJson, hashJson, type Json } from "./json.ts";
-import { errorOutput, type ToolCallPart, type ToolOutput, textOutput } from "./message.ts";
+import { errorOutput, type ToolCallPart, type ToolOutput } from "./message.ts";
 import { rulesFor, type Verdict } from "./permission/permission.ts";
 import type { HookedCall } from "./plugin.ts";
 import { approversOf, callFacts, judge } from "./permission/policy.ts";
 import type { PermissionRequest, RememberScope } from "./request.ts";
-import { ask, askDoubt, requestIdOf } from "./requests.ts";
-import { check } from "./schema.ts";
+import { ask, requestIdOf } from "./requests.ts";
 import { performStep, UnknownOutcome } from "./steps.ts";
 import type { CallState } from "./session-state.ts";
 import type { Tool } from "./tool.ts";
-import { performTool, probeTool } from "./perform-tool.ts";
+import { keptResult, openWorkspace, performTool } from "./perform-tool.ts";
+import { leftBegun, settle } from "./settle-call.ts";
 import { endedOrIgnored, IGNORED } from "./stop.ts";
-import { toOutput } from "./tool-output.ts";
+import { shortened } from "./tool-output.ts";
+import { checkedBy, within } from "./within.ts";
 
 /** A call of a tool with code of its own that the rules allow just now, its input as its schema gave it. */
 export type Judged = { readonly tool: Tool; readonly checked: unknown };
@@ -34,19 +36,25 @@ export async function runCall(hold: Hold, tool: Tool, call: CallState, judged?: 
     return { status, output: await keepOutput(hold.journal, output) };
   }
   let status: ToolStatus | undefined;
+  let handoff: string | undefined;
   const perform = async (hooked: HookedCall): Promise<ToolOutput> => {
     const end = await permitted(hold, tool, call, hooked);
-    status = end.status;
+    ({ status, handoff } = end);
     return end.output;
   };
   const hooked: HookedCall = { callId, name, input, tool };
   const output = hasToolHooks(hold.plugins) ? await runToolHooks(hold, hooked, perform) : await perform(hooked);
+  // what a hook says now is no word on what was begun before a crash; of a result that is known it may make another
+  const known = hold.state.run?.steps[`call/${callId}/raw`] !== undefined && !isRefusal(output);
+  const begun = status === undefined && !known ? await leftBegun(hold, call) : undefined;
+  if (begun !== undefined) return { ...begun, output: await keepOutput(hold.journal, begun.output) };
   const by = status === undefined ? decidedBy(output) : undefined;
   if (isRefusal(output)) return { status: "denied", output, ...(by !== undefined && { by }) };
   const kept = await keepOutput(hold.journal, output);
-  if (status === undefined || status === "ok" || status === "error")
-    return { status: output.isError === true ? "error" : "ok", output: kept, ...(by !== undefined && { by }) };
-  return { status, output: kept };
+  if (status !== undefined && status !== "ok" && status !== "error") return { status, output: kept };
+  const decider = by === undefined ? {} : { by };
+  if (output.isError === true) return { status: "error", output: kept, ...decider };
+  return { status: "ok", output: kept, ...decider, ...(handoff !== undefined && { handoff }) };
 }
 
 /** The request for a verdict of "ask": bound to exactly this input, this definition and this folder. */
@@ -92,12 +100,12 @@ async function permitted(hold: Hold, tool: Tool, call: CallState, hooked: Hooked
   if (recorded !== undefined) return recorded as unknown as CallEnd; // written by `keepRaw`
   // what was permitted before a crash is what may run again: a person may have changed it
   const input = call.intent?.input ?? hooked.input;
-  const checked = await check(tool.schema, copyJson(input));
-  if (!checked.ok) return failed(`Wrong arguments for ${tool.name}: ${checked.problem}`);
+  const passed = await checkedBy(hold, tool.schema, copyJson(input));
+  if (!passed.ok) return (await leftBegun(hold, call)) ?? failed(`Wrong arguments for ${tool.name}: ${passed.problem}`);
   const grant =
     call.intent === undefined
-      ? await grantFor(hold, tool, call.part, hooked, checked.value)
-      : { input, checked: checked.value };
+      ? await grantFor(hold, tool, call.part, hooked, passed.value)
+      : { input, checked: passed.value };
   if ("output" in grant) return grant;
   const end = await performGranted(hold, tool, call, grant);
   return hasToolHooks(hold.plugins) ? keepRaw(hold, hooked.callId, end) : end;
@@ -111,7 +119,7 @@ async function grantFor(
   checked: unknown,
 ): Promise<Grant | CallEnd> {
   const words = { all: hooked.verdict, outer: hooked.outerVerdict };
-  const verdict = judge(hold, tool, checked, words);
+  const verdict = await judge(hold, tool, checked, words);
   if (verdict.verdict === "deny") return { status: "denied", output: refusal(`Refused: ${verdict.reason}`) };
   if (verdict.verdict === "allow") return { input: hooked.input, checked };
   const { name, body } = permissionRequest(hold, tool, part, hooked.input, checked, verdict);
@@ -127,9 +135,9 @@ async function grantFor(
     if (always !== undefined) await remember(hold, tool, checked, always);
     return { input: hooked.input, checked, requestId };
   }
-  const edited = await check(tool.schema, copyJson(answer.input));
+  const edited = await checkedBy(hold, tool.schema, copyJson(answer.input));
   if (!edited.ok) return failed(`The arguments edited by the user do not fit ${tool.name}: ${edited.problem}`);
-  if (judge(hold, tool, edited.value, words).verdict === "deny")
+  if ((await judge(hold, tool, edited.value, words)).verdict === "deny")
     return { status: "denied", output: refusal("Refused: a rule denies the edited call") };
   if (always !== undefined) await remember(hold, tool, edited.value, always); // what was agreed to is the edited call
   return { input: answer.input, checked: edited.value, requestId };
@@ -147,7 +155,8 @@ async function remember(hold: Hold, tool: Tool, checked: unknown, { requestId, s
     };
     const signal = AbortSignal.any([hold.halted, hold.journal.signal]);
     try {
-      await performStep(hold, { name: `request/${requestId}/remember`, rerun: "safe", signal }, keep); // keeping a rule twice is no harm
+      const kept = performStep(hold, { name: `request/${requestId}/remember`, rerun: "safe", signal }, keep);
+      await within(hold, "Keeping a rule", kept); // keeping a rule twice is no harm
     } catch (error) {
       signal.throwIfAborted();
       hold.notice("warning", "rule-not-kept", `The rule holds for this session only: ${messageOf(error)}`);
@@ -159,8 +168,15 @@ async function remember(hold: Hold, tool: Tool, checked: unknown, { requestId, s
   await hold.append([{ type: "session.updated", key: `request/${requestId}/rule`, addRules, actor }]);
 }
 
+/** What was begun as one kind of tool is not gone on with as another. */
+function isOtherKind({ body }: Tool, intent: FactOf<"tool.started">): boolean {
+  return body.type === "client" || (body.type === "flow") !== intent.flow;
+}
+
 async function performGranted(hold: Hold, tool: Tool, call: CallState, grant: Grant): Promise<CallEnd> {
   const { part } = call;
+  const begun = call.intent !== undefined && isOtherKind(tool, call.intent) ? await leftBegun(hold, call) : undefined;
+  if (begun !== undefined) return begun;
   if (tool.body.type === "client") return fromClient(hold, tool, part, grant);
   if (tool.body.type === "flow") {
     await intend(hold, tool, call, grant, call.attempts + 1);
@@ -172,7 +188,7 @@ async function performGranted(hold: Hold, tool: Tool, call: CallState, grant: Gr
         stop,
       );
       if (result === IGNORED) return leftFlow(hold, part);
-      return { status: "ok", output: await toOutput(tool, result) };
+      return { status: "ok", output: await keptResult(hold, tool, result) };
     } catch (error) {
       return flowFailure(hold, error);
     } finally {
@@ -180,6 +196,7 @@ async function performGranted(hold: Hold, tool: Tool, call: CallState, grant: Gr
     }
   }
   let intent = call.intent ?? (await intend(hold, tool, call, grant, 1));
+  if (tool.body.type === "handoff") return handOver(hold, tool.body.agent);
   const notBegun: CallEnd = { status: "cancelled", output: errorOutput("Interrupted before it began.") };
   for (let attempt = Math.max(call.attempts, 1); ; attempt++) {
     const owned = intent;
@@ -209,7 +226,7 @@ async function intend(
   const { callId, name } = part;
   const { journal, state } = hold;
   const locations = tool.needs(grant.checked).flatMap((need) => ("path" in need ? [{ path: need.path }] : []));
-  const workspace = state.workspace === undefined ? undefined : await hold.definitions.workspace(state.workspace);
+  const workspace = await openWorkspace(hold);
   const fact: NewFact = {
     type: "tool.started",
     key: `call/${callId}/started/${attempt}${tool.body.type === "flow" ? `/${journal.attemptId}` : ""}`,
@@ -232,48 +249,6 @@ async function intend(
   return stored[0] as FactOf<"tool.started">; // one in, one out
 }
 
-/** What became of a call that another attempt started: asked of its kind, its probe, a person, in this order. */
-async function settle(
-  hold: Hold,
-  tool: Tool,
-  part: ToolCallPart,
-  intent: FactOf<"tool.started">,
-  checked: unknown,
-): Promise<CallEnd | "again"> {
-  if (tool.rerun !== "never") return "again";
-  const probed = await probeTool(hold, tool, part, intent, checked);
-  if (probed === "happened")
-    return { status: "ok", output: textOutput("The call had finished before a crash; its output is lost.") };
-  if (probed === "did-not") return "again";
-  const outcome = await askDoubt(hold, {
-    callId: part.callId,
-    tool: part.name,
-    input: intent.input,
-    startedAt: intent.at,
-    name: `${part.callId}/doubt/${intent.attemptId}`,
-  });
-  switch (outcome) {
-    case "run-again":
-      return "again";
-    case "it-happened":
-      return {
-        status: "ok",
-        output: textOutput("A crash lost the output of this call; a person says that it happened."),
-      };
-    case "skip":
-      return {
-        status: "cancelled",
-        output: errorOutput("A crash came in between; a person says that it did not happen, and to skip it."),
-      };
-    case "unknown":
-      return unknown(
-        "A crash came after this call had started. Its outcome is unknown: it may have happened, or may yet happen. Check before any repeat.",
-      );
-    default:
-      return outcome satisfies never;
-  }
-}
-
 async function fromClient(hold: Hold, tool: Tool, part: ToolCallPart, grant: Grant): Promise<CallEnd> {
   const { callId } = part;
   const { answer } = await ask(hold, callId, `${callId}/client`, {
@@ -283,7 +258,7 @@ async function fromClient(hold: Hold, tool: Tool, part: ToolCallPart, grant: Gra
     input: grant.input,
   });
   if (answer.type !== "client-tool") throw new Error("a client-tool request was answered with another type"); // `fits` refuses that
-  return { status: answer.output.isError === true ? "error" : "ok", output: answer.output };
+  return { status: answer.output.isError === true ? "error" : "ok", output: shortened(answer.output) };
 }
 
 /** With hooks present the raw result is recorded inside `next`, so that a crash in a later hook is not doubt. */
@@ -314,8 +289,11 @@ function flowFailure(hold: Hold, error: unknown): CallEnd {
 
 function titleOf(tool: Tool, checked: unknown): string {
   try {
-    return tool.title(checked);
+    const title: unknown = tool.title(checked); // an author's function: its type is a promise, not a fact
+    if (typeof title === "string") return title;
+    leftAlone(title);
   } catch {
-    return tool.name; // a title is for show; its failure must not stop the call
+    // a title is for show; its failure must not stop the call
   }
+  return tool.name;
 }

@@ -8,6 +8,7 @@ import { type Message, NO_USAGE, textOf } from "./message.ts";
 import type { Accepted } from "./op.ts";
 import type { OpenRequest } from "./request.ts";
 import { outputFrom, outputOf } from "./output.ts";
+import { passing } from "./passing.ts";
 import { type Checked, type Schema, toJsonSchema } from "./schema.ts";
 import type { HookRecord, Run, RunResult, Session } from "./session.ts";
 import type { SessionSummary } from "./store.ts";
@@ -15,7 +16,8 @@ import type { SessionSummary } from "./store.ts";
 type RunSource<Output> = {
   readonly engine: Engine;
   readonly session: Session<Output>;
-  readonly schema: Schema<Output> | undefined;
+  /** What a run must answer at whose end this agent was in charge. */
+  readonly schemaOf: (agent?: string) => Schema<Output> | undefined;
   /** Whether an answer to this request will come from this process. */
   readonly answers: (requestId: string) => boolean;
 };
@@ -30,6 +32,8 @@ class RunHandle<Output> implements Run<Output> {
   readonly session: Session<Output>;
   readonly #source: RunSource<Output>;
   readonly #after: number;
+  /** In charge at the end, once that was seen. */
+  #endedBy: string | undefined;
 
   constructor(source: RunSource<Output>, accepted: Accepted) {
     this.#source = source;
@@ -39,26 +43,28 @@ class RunHandle<Output> implements Run<Output> {
     this.#after = accepted.after ?? 0;
   }
 
-  async *events(
+  events(
     options: { readonly signal?: AbortSignal; readonly children?: boolean; readonly live?: boolean } = {},
   ): AsyncIterable<Envelope> {
     const { children = false, ...rest } = options;
     const ours = new Set<string>();
-    for await (const envelope of this.session.events({ after: String(this.#after), children, ...rest })) {
+    const source = this.session.events({ after: String(this.#after), children, ...rest });
+    return passing(source, (envelope) => {
       const { event, parent } = envelope;
       if (parent !== undefined) {
-        if (!ours.has(parent.sessionId) && !parent.callId.startsWith(`${this.id}/`)) continue; // of another run
+        if (!ours.has(parent.sessionId) && !parent.callId.startsWith(`${this.id}/`)) return "skip"; // of another run
         ours.add(envelope.sessionId);
-        yield envelope;
-        continue;
+        return "show";
       }
       if (event.type === "message.added" && event.inputId === this.inputId && event.runId !== undefined)
         this.id = event.runId;
+      const last =
+        (event.type === "run.finished" && event.runId === this.id) ||
+        (event.type === "input.withdrawn" && event.inputId === this.inputId);
       const whyNot = event.type === "notice" && event.severity === "error" && event.runId === undefined;
-      if (event.runId === this.id || whyNot) yield envelope;
-      if (event.type === "run.finished" && event.runId === this.id) return;
-      if (event.type === "input.withdrawn" && event.inputId === this.inputId) return;
-    }
+      if (event.runId === this.id || whyNot) return last ? "show-and-end" : "show";
+      return last ? "end" : "skip";
+    });
   }
 
   async *deltas(): AsyncIterable<{ readonly text: string; readonly reset: boolean }> {
@@ -113,7 +119,8 @@ class RunHandle<Output> implements Run<Output> {
       const hooked = hookRecord(event);
       if (hooked !== undefined) hooks.push(hooked);
       if (event.type === "run.finished") {
-        const { reason, usage, treeUsage = usage, turns, error } = event;
+        const { reason, agent, usage, treeUsage = usage, turns, error } = event;
+        this.#endedBy = agent;
         const output = reason === "end-turn" ? await this.#parse(lastText(said.messages)) : undefined;
         return resultOf({
           reason,
@@ -175,7 +182,7 @@ class RunHandle<Output> implements Run<Output> {
   }
 
   async #parse(text: string): Promise<Checked<Output>> {
-    const { schema } = this.#source;
+    const schema = this.#source.schemaOf(this.#endedBy);
     if (schema === undefined) return { ok: true, value: text as Output }; // without a schema Output is string
     const spec = outputOf({ output: schema, outputSchema: toJsonSchema(schema, "The output") }, undefined);
     return spec === undefined

@@ -14,9 +14,10 @@ import { FINAL_TOOL, outputOfRun } from "./output.ts";
 import { judge } from "./permission/policy.ts";
 import { openRequests } from "./requests.ts";
 import { type Judged, permissionRequest, runCall } from "./run-call.ts";
-import { check } from "./schema.ts";
+import { leftBegun } from "./settle-call.ts";
 import type { CallState } from "./session-state.ts";
 import type { Tool } from "./tool.ts";
+import { checkedBy } from "./within.ts";
 
 /**
  * Runs what can run. Returns when every call is finished, or with what the rest waits for when nothing here can move
@@ -89,24 +90,24 @@ async function judgeAll(hold: Hold): Promise<ReadonlyMap<string, Judged>> {
       refused.push(await rejected(hold, part, unknownTool(hold, name)));
       continue;
     }
-    const checked = await check(tool.schema, copyJson(part.input));
-    if (!checked.ok) {
-      const said = typeof part.input === "string" ? "its arguments are not valid JSON" : checked.problem;
+    const passed = await checkedBy(hold, tool.schema, copyJson(part.input));
+    if (!passed.ok) {
+      const said = typeof part.input === "string" ? "its arguments are not valid JSON" : passed.problem;
       refused.push(await rejected(hold, part, `Wrong arguments for ${name}: ${said}`, tool));
       continue;
     }
-    const verdict = judge(hold, tool, checked.value);
+    const verdict = await judge(hold, tool, passed.value);
     // what a hook could still allow is decided when the call may start and its hooks run
     const open =
       hasToolHooks(hold.plugins) &&
-      judge(hold, tool, checked.value, { all: "allow", outer: "allow" }).verdict === "allow";
+      (await judge(hold, tool, passed.value, { all: "allow", outer: "allow" })).verdict === "allow";
     if (open) continue;
     if (verdict.verdict === "deny") {
       refused.push(finishedFact(hold, callId, name, "denied", errorOutput(`Refused: ${verdict.reason}`)));
     } else if (verdict.verdict === "ask")
-      asks.push(permissionRequest(hold, tool, part, part.input, checked.value, verdict));
+      asks.push(permissionRequest(hold, tool, part, part.input, passed.value, verdict));
     else if (tool.body.type === "execute" && !hasToolHooks(hold.plugins))
-      allowed.set(callId, { tool, checked: checked.value });
+      allowed.set(callId, { tool, checked: passed.value });
   }
   if (refused.length > 0) await hold.append(refused);
   if (asks.length > 0) await openRequests(hold, asks);
@@ -169,7 +170,10 @@ async function finishOne(hold: Hold, call: CallState, judged: Judged | undefined
   const tool = findTool(hold, name);
   let end: CallEnd;
   try {
-    end = tool === undefined ? failed(unknownTool(hold, name)) : await runCall(hold, tool, call, judged);
+    end =
+      tool === undefined
+        ? ((await leftBegun(hold, call)) ?? failed(unknownTool(hold, name)))
+        : await runCall(hold, tool, call, judged);
   } catch (error) {
     if (hold.journal.signal.aborted || CapstanError.is(error, "lost-ownership")) throw error;
     if (hold.halted.aborted) return;
@@ -179,8 +183,10 @@ async function finishOne(hold: Hold, call: CallState, judged: Judged | undefined
     return;
   }
   const durationMs = Math.round(clock.monotonic() - startedAt);
-  const finished = finishedFact(hold, callId, name, end.status, end.output, durationMs);
-  await hold.append([end.by === undefined ? finished : { ...finished, by: end.by }]);
+  const { status, output, by, handoff } = end;
+  const finished = finishedFact(hold, callId, name, status, output, durationMs);
+  const more = { ...(by !== undefined && { by }), ...(handoff !== undefined && { handoff }) };
+  await hold.append([by === undefined && handoff === undefined ? finished : { ...finished, ...more }]);
 }
 
 function finishedFact(

@@ -49,7 +49,7 @@ describe("a run", () => {
       [1, "session.created", "session", undefined],
       [2, "input.accepted", "input/in_1", "run_1"],
       [3, "run.started", "run_1/started", "run_1"],
-      [4, "prefix.set", expect.stringMatching(/^run_1\/prefix\/[0-9a-f]{64}$/), "run_1"],
+      [4, "prefix.set", expect.stringMatching(/^run_1\/prefix\/0\/[0-9a-f]{64}$/), "run_1"],
       [5, "message.added", "run_1/input/in_1", "run_1"],
       [6, "turn.started", "run_1/turn/1/started/1", "run_1"],
       [7, "message.added", "run_1/turn/1/message", "run_1"],

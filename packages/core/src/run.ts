@@ -11,6 +11,7 @@ import { type Hold, openHold } from "./hold.ts";
 import type { Journal } from "./journal.ts";
 import { readMail, takeMail } from "./mail.ts";
 import { settleOutput } from "./output.ts";
+import { openWorkspace } from "./perform-tool.ts";
 import { closeStaleRequests, runTools } from "./run-tools.ts";
 import { startRun, takeInput } from "./start-run.ts";
 import { resumeTasks } from "./tasks.ts";
@@ -21,8 +22,10 @@ import { resumeTasks } from "./tasks.ts";
  */
 export async function drive(journal: Journal, definitions: Definitions): Promise<"finished" | "parked"> {
   const hold = await openHold(journal, definitions);
-  if (hold.state.workspace !== undefined) await definitions.workspace(hold.state.workspace);
+  await requireWorkspace(hold);
   await resume(hold);
+  if (journal.failed !== undefined && hold.state.run !== undefined)
+    hold.requestHalt("failed", { problem: journal.failed });
   await resumeTasks(hold);
   await takeMail(hold);
   const mail = readMail(hold);
@@ -38,6 +41,17 @@ export async function drive(journal: Journal, definitions: Definitions): Promise
       if (journal.signal.aborted || hold.state.run === undefined || action.type === "halt") throw error;
       if (hold.halt === undefined) hold.requestHalt("failed", { problem: toProblem(error) }); // else it only obeyed its signal
     }
+  }
+}
+
+/** A run that cannot go on, because its workspace is not here, can be ended all the same. */
+async function requireWorkspace(hold: Hold): Promise<void> {
+  try {
+    await openWorkspace(hold);
+  } catch (error) {
+    await takeMail(hold);
+    if (hold.halt !== undefined) await haltRun(hold, hold.halt.reason);
+    throw error;
   }
 }
 
@@ -60,6 +74,7 @@ async function perform(hold: Hold, action: Exclude<Action, { type: "idle" }>): P
     case "run-tools": {
       const blocked = await runTools(hold);
       if (blocked.length > 0) return awaitAny(hold, blocked);
+      if (hold.state.agent !== hold.agent.name) await hold.refresh();
       await settleOutput(hold);
       return undefined;
     }

@@ -1,6 +1,7 @@
 /** A runtime: agents by name on one engine. What a program opens first and closes last. */
 
 import type { Agent } from "./agent.ts";
+import { checkSendOptions, storable, toParts } from "./check-input.ts";
 import { systemClock } from "./clock.ts";
 import { CapstanError } from "./errors.ts";
 import type { Metadata, WorkspaceRef } from "./event.ts";
@@ -14,7 +15,7 @@ import type { Actor, OpenRequest } from "./request.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 import type { Schema } from "./schema.ts";
 import type { Run, SendOptions, SendOptionsOf, Session } from "./session.ts";
-import { sessionHandle, type SessionSource, toParts } from "./session-handle.ts";
+import { sessionHandle, type SessionSource } from "./session-handle.ts";
 import type { SessionFilter, SessionSummary } from "./store.ts";
 
 export type OpenSession<Output> = {
@@ -85,6 +86,7 @@ class RuntimeView implements Runtime {
   ): Promise<Run<Output>> {
     const { key, workspace, title, metadata, messages, ...sending } = options;
     const parts = toParts(input); // a wrong input leaves no session behind
+    checkSendOptions(sending);
     // an idempotency key without a session key names the session too: the same call gives the same run
     const named = key ?? (sending.idempotencyKey === undefined ? undefined : `send/${sending.idempotencyKey}`);
     const opening: OpenSession<Output> = {
@@ -96,7 +98,11 @@ class RuntimeView implements Runtime {
       ...(messages !== undefined && { messages }),
       ...(sending.mode !== undefined && { mode: sending.mode }),
     };
-    if (named !== undefined) return (await this.session<Output>(opening)).send(parts, sending);
+    if (named !== undefined) {
+      const session = await this.session<Output>(opening);
+      if (key === undefined) await this.#refuseOther(session.id, typeof agent === "string" ? agent : agent.name);
+      return session.send(parts, sending);
+    }
     const { id, opened } = await this.#open(opening);
     const session = sessionHandle<Output>(this.#source(), {
       id,
@@ -162,12 +168,21 @@ class RuntimeView implements Runtime {
       type: "open",
       sessionId: id,
       agent: agent.name,
-      ...(redactor.json(rest as unknown as Json) as typeof rest), // plain data
+      ...(redactor.json(storable("The session", rest) as unknown as Json) as typeof rest), // plain data
       mode: mode ?? permission.mode ?? agent.permission.mode ?? "ask",
       ...(place !== undefined && root !== undefined && { workspace: { kind: place.kind, root } }),
     };
     const opened = engine.submit(op, { idempotencyKey: ids.random(), actor: this.#actor });
     return { id, opened: opened.then(({ sessionId }) => sessionId) };
+  }
+
+  /** The same key for another agent is another request. */
+  async #refuseOther(sessionId: string, agent: string): Promise<void> {
+    for await (const fact of this.#registry.engine.read(sessionId, { types: ["session.created"] })) {
+      if (fact.type !== "session.created" || fact.agent === agent) return;
+      const message = `The idempotency key was used for the agent ${JSON.stringify(fact.agent)}; use a new key`;
+      throw new CapstanError("idempotency-conflict", message);
+    }
   }
 
   #source(): SessionSource {

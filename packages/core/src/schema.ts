@@ -35,13 +35,28 @@ export type Checked<Output> =
 
 /** Checks a value; the problem names each wrong field in one line. */
 export async function check<Output>(schema: Schema<Output>, value: unknown): Promise<Checked<Output>> {
+  return checkNow(schema, value);
+}
+
+/** As `check`; at once unless the schema answers later. */
+export function checkNow<Output>(schema: Schema<Output>, value: unknown): Checked<Output> | Promise<Checked<Output>> {
   try {
-    const result = await schema["~standard"].validate(value);
-    if (result.issues === undefined) return { ok: true, value: result.value };
-    return { ok: false, problem: result.issues.map((issue) => describe(issue)).join("; ") };
+    const result = schema["~standard"].validate(value);
+    if ("then" in result) return Promise.resolve(result).then(toChecked).catch(notPassed);
+    return toChecked(result);
   } catch (error) {
-    return { ok: false, problem: messageOf(error) }; // a check that fails has not passed
+    return notPassed(error);
   }
+}
+
+function toChecked<Output>(result: SchemaResult<Output>): Checked<Output> {
+  if (result.issues === undefined) return { ok: true, value: result.value };
+  return { ok: false, problem: result.issues.map((issue) => describe(issue)).join("; ") };
+}
+
+/** A check that fails has not passed. */
+function notPassed(error: unknown): { readonly ok: false; readonly problem: string } {
+  return { ok: false, problem: messageOf(error) };
 }
 
 /** JSON Schema of what the schema accepts. Throws `tool-invalid` when its library cannot render it. */

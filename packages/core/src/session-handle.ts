@@ -1,6 +1,7 @@
 /** A session over an engine: ops go in, facts and events come out. Holds no state of its own. */
 
 import type { Agent } from "./agent.ts";
+import { checkSendOptions, storable, toParts } from "./check-input.ts";
 import { conversation, CONVERSATION_FACTS } from "./conversation.ts";
 import type { Engine, FollowOptions } from "./engine.ts";
 import { CapstanError } from "./errors.ts";
@@ -9,12 +10,12 @@ import type { Ids } from "./ids.ts";
 import type { Json } from "./json.ts";
 import { keepBytes } from "./blobs.ts";
 import { isRunning, waitForIdle } from "./idle.ts";
-import { LIMITS } from "./limits.ts";
 import { ANSWERS, fits, mayAnswer } from "./request.ts";
-import { type Message, type Part, text } from "./message.ts";
+import type { Message, Part } from "./message.ts";
 import type { Accepted, Op } from "./op.ts";
 import type { Actor, Answer } from "./request.ts";
 import type { Redactor } from "./redact.ts";
+import { passing } from "./passing.ts";
 import { runHandle } from "./run-handle.ts";
 import { jsonSchema, type Schema, toJsonSchema } from "./schema.ts";
 import { withChildren } from "./with-children.ts";
@@ -63,8 +64,13 @@ class SessionHandle<Output> implements Session<Output> {
     options: SendOptions & { readonly output?: Schema<Own> } = {},
   ): Promise<Run<Own>> {
     const { ifBusy = "queue", idempotencyKey, output } = options;
-    const parts = await keepBytes(this.#source.engine, toParts(input));
+    checkSendOptions(options);
+    const said = toParts(input);
     const overrides = toOverrides(options, output);
+    const { engine } = this.#source;
+    // a file that is not there would fail every later call of the model
+    for (const part of said) if (part.type === "file" && part.data.type === "blob") await engine.blob(part.data.hash);
+    const parts = await keepBytes(engine, said);
     const op: Op = { type: "send", sessionId: this.id, parts, ifBusy, ...(overrides !== undefined && { overrides }) };
     const key = idempotencyKey === undefined ? undefined : `send/${idempotencyKey}`;
     const accepted = await this.#submit(op, key);
@@ -90,8 +96,9 @@ class SessionHandle<Output> implements Session<Output> {
     await this.#submit({ type: "withdraw", sessionId: this.id, inputId });
   }
 
-  async respond(requestId: string, answer: Answer): Promise<void> {
+  async respond(requestId: string, given: Answer): Promise<void> {
     const { engine } = this.#source;
+    const answer = storable("The answer", given);
     const summary = await this.#asking(requestId);
     const sessionId = summary?.sessionId ?? this.id;
     const open = summary?.openRequests.find((request) => request.requestId === requestId);
@@ -139,8 +146,9 @@ class SessionHandle<Output> implements Session<Output> {
   }
 
   async update(change: Parameters<Session["update"]>[0]): Promise<void> {
+    const own = storable("The update", change);
     const head = (await this.#source.engine.summary(this.id))?.head ?? 0;
-    await this.#submit({ type: "update", sessionId: this.id, ...change });
+    await this.#submit({ type: "update", sessionId: this.id, ...own });
     if (!this.#follows()) return;
     for await (const { event } of this.#source.engine.events(this.id, { after: String(head) })) {
       if (event.type === "session.updated") return;
@@ -150,7 +158,7 @@ class SessionHandle<Output> implements Session<Output> {
   events({ children = false, live = true, ...options }: FollowOptions = {}): AsyncIterable<Envelope> {
     const { engine } = this.#source;
     const events = children ? withChildren(engine, this.id, options) : engine.events(this.id, options);
-    return live ? events : factsOf(events);
+    return live ? events : passing(events, ({ event }) => (isLive(event) ? "skip" : "show"));
   }
 
   async messages({ before, limit }: { readonly before?: string; readonly limit?: number } = {}): Promise<
@@ -210,38 +218,21 @@ class SessionHandle<Output> implements Session<Output> {
     return works && agentOf(this.agent) !== undefined;
   }
 
-  #submit(op: Op, idempotencyKey?: string): Promise<Accepted> {
+  async #submit(op: Op, idempotencyKey?: string): Promise<Accepted> {
     const { engine, actor, ids, redactor } = this.#source;
-    const clean = redactor.json(op as unknown as Json) as unknown as Op; // plain data; the mailbox is on disk too
+    const plain = storable(`The ${op.type}`, op as unknown as Json);
+    const clean = redactor.json(plain) as unknown as Op; // the mailbox is on disk too
     return engine.submit(clean, { idempotencyKey: idempotencyKey ?? `${op.type}/${ids.random()}`, actor });
   }
 
   #handle<Own = Output>(accepted: Accepted, output?: Schema<Own>): Run<Own> {
     const { engine, answers, agentOf } = this.#source;
-    const schema = output ?? (agentOf(this.agent)?.output as Agent<Own>["output"]); // the caller named this agent's Output
+    // the caller named the Output of this agent; one that took over has its own
+    const schemaOf = (agent = this.agent): Schema<Own> | undefined =>
+      output ?? (agentOf(agent)?.output as Agent<Own>["output"]);
     const session = this as unknown as Session<Own>; // its own runs are typed by their own schema
-    return runHandle({ engine, session, schema, answers }, accepted);
+    return runHandle({ engine, session, schemaOf, answers }, accepted);
   }
-}
-
-async function* factsOf(events: AsyncIterable<Envelope>): AsyncGenerator<Envelope> {
-  for await (const envelope of events) if (!isLive(envelope.event)) yield envelope;
-}
-
-/** Throws `input-invalid` and `input-too-large`. */
-export function toParts(input: string | readonly Part[]): readonly Part[] {
-  const parts = typeof input === "string" ? [text(input)] : input;
-  const size = parts.reduce((sum, part) => sum + (part.type === "text" ? Buffer.byteLength(part.text) : 0), 0);
-  if (size > LIMITS.inputBytes) {
-    throw new CapstanError(
-      "input-too-large",
-      `The input is ${size} bytes long; at most ${LIMITS.inputBytes} fit. Put it into a file and let a tool read it`,
-    );
-  }
-  if (parts.every((part) => part.type === "text" && part.text.trim() === "")) {
-    throw new CapstanError("input-invalid", "The input is empty: say what the agent is to do");
-  }
-  return parts;
 }
 
 function toOverrides(

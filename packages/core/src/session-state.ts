@@ -34,6 +34,8 @@ export type CallState = {
   /** Intents written so far, the newest last in effect. */
   readonly attempts: number;
   readonly intent?: FactOf<"tool.started">;
+  /** The agent that this call handed the session over to. */
+  readonly handoff?: string;
 };
 
 export type TurnState = {
@@ -62,6 +64,8 @@ export type TaskState = {
 export type RunState = {
   readonly id: string;
   readonly inputId: string;
+  /** In charge when it began: what its input says of instructions is meant for this one. */
+  readonly agent: string;
   readonly actor: Actor;
   readonly overrides?: Overrides;
   readonly limits: Limits;
@@ -71,6 +75,9 @@ export type RunState = {
   /** Time spent suspended, not counted by deadlines; `suspendedAt` while it is. */
   readonly suspendedMs: number;
   readonly suspendedAt?: number;
+  readonly suspendedForTask?: true;
+  /** While sub-agents are waited for: how long it has been, and how long those that have ended worked. */
+  readonly awaited?: { readonly ms: number; readonly workedMs: number };
   /** Finished turns. */
   readonly turns: number;
   readonly turn?: TurnState;
@@ -101,7 +108,9 @@ export type ResolvedRequest = { readonly answer: Answer; readonly by: FactOf<"re
 
 export type SessionState = {
   readonly sessionId: string;
+  /** In charge now. */
   readonly agent: string;
+  readonly openedWith: string;
   readonly key?: string;
   readonly title?: string;
   readonly metadata: Metadata;
@@ -125,10 +134,10 @@ export type SessionState = {
   readonly contextTokens: number;
   /** The call that `contextTokens` is of: its answer, its model and its prefix. */
   readonly counted?: { readonly messageId: string; readonly model: string; readonly prefixHash: string };
-  /** `base` is the hash of what the agent alone says. */
-  readonly prefix?: { readonly hash: string; readonly blob: string; readonly base: string };
-  /** What the agent's `instructions` function returned. */
-  readonly instructions?: string;
+  /** Of `agent`; `base` is the hash of what that alone says. */
+  readonly prefix?: { readonly hash: string; readonly blob: string; readonly base: string; readonly agent: string };
+  /** What the `instructions` functions returned, by agent. */
+  readonly instructions: { readonly [agent: string]: string };
   /** Facts up to here are summed up by the newest compaction. */
   readonly compactedThrough: number;
 };

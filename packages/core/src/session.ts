@@ -34,6 +34,7 @@ export type SessionView = SessionState & { readonly status: SessionStatus };
 export interface Session<Output = string> {
   readonly id: string;
   readonly key?: string;
+  /** In charge when this handle was made; `state()` tells who is now. */
   readonly agent: string;
   /** Resolves when the input is durable. A busy session queues it unless told otherwise. */
   send(input: string | readonly Part[], options?: SendOptions): Promise<Run<Output>>;

@@ -2,10 +2,10 @@
 
 import { withdrawn } from "./closing-facts.ts";
 import { CapstanError } from "./errors.ts";
+import { checkedOutcome } from "./check-input.ts";
 import type { NewFact } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { runInputHooks } from "./hooks.ts";
-import { toJson } from "./json.ts";
 import type { Message } from "./message.ts";
 import type { InputOutcome } from "./plugin.ts";
 import { currentPrefix } from "./prefix.ts";
@@ -43,18 +43,20 @@ export async function takeInput(hold: Hold, input: QueuedInput): Promise<void> {
     return finishRun(hold, "error", { code: "plugin-invalid", message, retryable: false });
   }
   const message: Message = { id: input.inputId, role: "user", parts: input.parts };
-  const outcome = await runInputHooks(hold, message).catch((error: unknown): InputOutcome => {
+  const given = await runInputHooks(hold, message).catch((error: unknown): InputOutcome => {
     if (hold.halted.aborted || !CapstanError.is(error, "hook-failed")) throw error;
     return { type: "refuse", reason: error.message };
   });
+  const outcome = checkedOutcome(given, message);
   const withdrawnSince = !hold.state.queue.some(({ inputId }) => inputId === input.inputId);
   if (withdrawnSince && !first) return;
   const key = `${runId}/input/${input.inputId}`;
   if (outcome.type === "accept") {
     const prefix = first ? await currentPrefix(hold) : [];
-    const rewritten = outcome.message !== message;
-    const taken = rewritten ? (toJson("an input hook made", outcome.message) as unknown as Message) : message; // a copy of it
-    await hold.append([...prefix, { type: "message.added", key, runId, message: taken, inputId: input.inputId }]);
+    await hold.append([
+      ...prefix,
+      { type: "message.added", key, runId, message: outcome.message, inputId: input.inputId },
+    ]);
     return;
   }
   if (outcome.type === "answer" && first) {

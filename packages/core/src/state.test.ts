@@ -149,6 +149,7 @@ describe("initialState", () => {
     expect(initialState(first)).toEqual({
       sessionId: "ses_1",
       agent: "guide",
+      openedWith: "guide",
       key: "chat-7",
       title: "T",
       workspace,
@@ -163,6 +164,7 @@ describe("initialState", () => {
       tasks: {},
       usage: { inputTokens: 0, outputTokens: 0 },
       contextTokens: 0,
+      instructions: {},
       compactedThrough: 0,
     });
   });

@@ -1,16 +1,17 @@
 /** The state of a session as a pure fold of its facts. */
 
+import { afterTask, resumed, suspended } from "./deadline.ts";
 import type { Fact, FactOf, Limits } from "./event.ts";
 import type { Json } from "./json.ts";
-import { addUsage, NO_USAGE, tokensOf, type ToolCallPart } from "./message.ts";
+import { addUsage, NO_USAGE, tokensOf, type ToolCallPart, type Usage } from "./message.ts";
 import { grantedBudget, type OpenRequest } from "./request.ts";
 import type { CallState, QueuedInput, RunState, SessionState, TaskState } from "./session-state.ts";
 import type { SessionStatus } from "./store.ts";
 
 /** Raised whenever the shape or meaning of the state changes: snapshots of another version are dropped. */
-export const STATE_VERSION = 5;
+export const STATE_VERSION = 6;
 
-/** The step whose value is the text of an agent's `instructions` function: it runs once a session. */
+/** With the name of an agent behind a slash: the step whose value is the text of its `instructions` function, which runs once a session. */
 export const INSTRUCTIONS_STEP = "instructions";
 
 /** The state after the fact `session.created`, which is the first of every session. */
@@ -18,6 +19,7 @@ export function initialState(fact: FactOf<"session.created">): SessionState {
   return {
     sessionId: fact.sessionId,
     agent: fact.agent,
+    openedWith: fact.agent,
     ...(fact.sessionKey !== undefined && { key: fact.sessionKey }),
     ...(fact.title !== undefined && { title: fact.title }),
     ...(fact.workspace !== undefined && { workspace: fact.workspace }),
@@ -32,6 +34,7 @@ export function initialState(fact: FactOf<"session.created">): SessionState {
     tasks: {},
     usage: NO_USAGE,
     contextTokens: 0,
+    instructions: {},
     compactedThrough: 0,
   };
 }
@@ -78,11 +81,11 @@ function change(state: SessionState, fact: Fact): Change {
     case "run.resumed":
       return inRun(state, (run) => withLostReservation(resumed(run, fact.at)));
     case "run.suspended":
-      return inRun(state, (run) => ({ ...run, suspendedAt: run.suspendedAt ?? fact.at }));
+      return inRun(state, (run) => suspended(run, fact.at, fact.on));
     case "run.finished":
       return finishedRun(state, fact);
     case "prefix.set":
-      return { prefix: { hash: fact.hash, blob: fact.blob, base: fact.base ?? fact.hash } };
+      return { prefix: { hash: fact.hash, blob: fact.blob, base: fact.base ?? fact.hash, agent: state.agent } };
     case "turn.started":
       return startedTurn(state, fact);
     case "turn.finished":
@@ -98,7 +101,7 @@ function change(state: SessionState, fact: Fact): Change {
     case "step.finished":
       return {
         ...inRun(state, (run) => finishedStep(resumed(run, fact.at), fact)),
-        ...(fact.name === INSTRUCTIONS_STEP && typeof fact.value === "string" && { instructions: fact.value }),
+        ...(fact.name.startsWith(INSTRUCTIONS_STEP) && instructed(state, fact)),
       };
     case "request.opened":
       return openedRequest(state, fact);
@@ -159,8 +162,17 @@ function updated(state: SessionState, fact: FactOf<"session.updated">): Change {
     ...(fact.mode !== undefined && { mode: fact.mode }),
     ...(fact.model !== undefined && { model: fact.model }),
     ...(fact.addRules !== undefined && { rules: [...state.rules, ...fact.addRules] }),
-    ...(fact.usage !== undefined && { usage: addUsage(state.usage, fact.usage) }),
+    ...(fact.usage !== undefined && {
+      usage: addUsage(state.usage, fact.usage),
+      ...inRun(state, (run) => spentBeside(run, fact.usage)),
+    }),
   };
+}
+
+/** What was asked beside the turns of a run counts in its limits, not in its usage. */
+function spentBeside(run: RunState, usage: Usage = NO_USAGE): RunState {
+  if (run.limits.tokens === undefined && run.limits.microUsd === undefined) return run;
+  return { ...run, lost: sumOfLost(run.lost, { tokens: tokensOf(usage), microUsd: usage.costMicroUsd ?? 0 }) };
 }
 
 function queuedInput(state: SessionState, fact: FactOf<"input.accepted">): QueuedInput {
@@ -181,6 +193,7 @@ function startedRun(state: SessionState, fact: FactOf<"run.started">): RunState 
   return {
     id: fact.runId ?? fact.inputId,
     inputId: fact.inputId,
+    agent: state.agent,
     actor: input?.actor ?? { id: "unknown", door: "unknown" },
     ...(input?.overrides !== undefined && { overrides: input.overrides }),
     limits: fact.limits,
@@ -203,12 +216,6 @@ function startedRun(state: SessionState, fact: FactOf<"run.started">): RunState 
     stepIntents: {},
     answers: {},
   };
-}
-
-function resumed(run: RunState, at: number): RunState {
-  if (run.suspendedAt === undefined) return run;
-  const { suspendedAt, ...awake } = run;
-  return { ...awake, suspendedMs: run.suspendedMs + Math.max(0, at - suspendedAt) };
 }
 
 function finishedRun(state: SessionState, fact: FactOf<"run.finished">): Change {
@@ -292,14 +299,15 @@ function startedTask(state: SessionState, fact: FactOf<"task.started">): Change 
 function finishedTask(state: SessionState, fact: FactOf<"task.finished">): Change {
   const { [fact.taskId]: task, ...tasks } = state.tasks;
   if (task === undefined) return {};
-  const { status, summary, output, usage = NO_USAGE, calls = 0, lost } = fact;
+  const { status, summary, output, usage = NO_USAGE, calls = 0, lost, wallMs } = fact;
+  const left = Object.values(tasks).some(({ runId, background }) => runId === task.runId && !background);
   const value: Json = { status, text: summary, ...(output !== undefined && { output }) };
   return {
     tasks,
     ...inRun(state, (run) =>
       run.id === task.runId
         ? {
-            ...resumed(run, fact.at),
+            ...(task.background ? resumed(run, fact.at) : afterTask(resumed(run, fact.at), wallMs, !left)),
             childUsage: addUsage(run.childUsage, usage),
             childCalls: run.childCalls + Math.min(calls, task.grant?.calls ?? calls), // what was refused it counts too
             lost: sumOfLost(run.lost, lost),
@@ -326,15 +334,29 @@ function addedMessage(state: SessionState, fact: FactOf<"message.added">): Chang
   return { ...taken, ...inRun(state, (run) => ({ ...run, unanswered: true, settled: false })) };
 }
 
-function finishedCall(state: SessionState, { callId, at }: FactOf<"tool.finished">): Change {
-  return inRun(state, (run) => {
+function finishedCall(state: SessionState, { callId, at, handoff }: FactOf<"tool.finished">): Change {
+  const next = inRun(state, (run) => {
     let { unsyncedEffects } = run;
     const calls = changedCall(run, callId, (call) => {
       unsyncedEffects ||= call.intent !== undefined && call.intent.rerun !== "safe";
-      return { ...call, status: "finished" };
+      return { ...call, status: "finished", ...(handoff !== undefined && { handoff }) };
     });
     return { ...resumed(run, at), calls, unsyncedEffects };
   });
+  const agent = takesOver(next.run?.calls ?? []);
+  return agent === undefined ? next : { ...next, agent };
+}
+
+/** The calls of a turn are all of the agent that made them: another one is in charge when none of them is left. */
+function takesOver(calls: readonly CallState[]): string | undefined {
+  const taken = calls.find(({ handoff }) => handoff !== undefined);
+  return taken !== undefined && calls.every(({ status }) => status === "finished") ? taken.handoff : undefined;
+}
+
+function instructed(state: SessionState, { name, value }: FactOf<"step.finished">): Change {
+  if (typeof value !== "string") return {};
+  const agent = name.slice(INSTRUCTIONS_STEP.length + 1) || state.openedWith; // old logs name nobody
+  return { instructions: { ...state.instructions, [agent]: value } };
 }
 
 function finishedStep(run: RunState, { name, value, failed }: FactOf<"step.finished">): RunState {

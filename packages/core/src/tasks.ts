@@ -7,7 +7,7 @@ import type { Hold } from "./hold.ts";
 import { type Json, sha256 } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { addUsage, NO_USAGE, text, textOf, tokensOf, type Usage } from "./message.ts";
-import { policyText } from "./permission/policy.ts";
+import { effectiveMode, policyTexts } from "./permission/policy.ts";
 import type { Actor } from "./request.ts";
 import type { TaskState } from "./session-state.ts";
 
@@ -41,7 +41,7 @@ export async function startTask(hold: Hold, task: Task, share: Share): Promise<v
       type: "open",
       sessionId: childSessionId,
       agent: agent.name,
-      mode: agent.permission.mode ?? policyText(hold).mode,
+      mode: agent.permission.mode ?? effectiveMode(state),
       metadata: state.metadata,
       parent: parentOf(hold, callId),
       ...(state.workspace !== undefined && { workspace: state.workspace }),
@@ -124,7 +124,7 @@ function parentOf(hold: Hold, callId: string): Parent {
     callId,
     depth: (state.parent?.depth ?? 0) + 1,
     agents: [...(state.parent?.agents ?? []), agent.name],
-    policies: [...(state.parent?.policies ?? []), policyText(hold)],
+    policies: [...(state.parent?.policies ?? []), ...policyTexts(hold)],
   };
 }
 
@@ -139,7 +139,7 @@ export async function childFacts(hold: Hold, childSessionId: string): Promise<re
   ];
 }
 
-type TaskEnd = Pick<FactOf<"task.finished">, "status" | "summary" | "output" | "usage" | "calls" | "lost">;
+type TaskEnd = Pick<FactOf<"task.finished">, "status" | "summary" | "output" | "usage" | "calls" | "lost" | "wallMs">;
 
 async function endOfChild(hold: Hold, childSessionId: string): Promise<TaskEnd | undefined> {
   const { engine } = hold.definitions;
@@ -163,7 +163,7 @@ async function endOfChild(hold: Hold, childSessionId: string): Promise<TaskEnd |
 }
 
 function taskEnd(fact: FactOf<"run.finished">, said: string): TaskEnd {
-  const { reason, output, usage, treeUsage = usage, calls = 0, error, lost } = fact;
+  const { reason, output, usage, treeUsage = usage, calls = 0, error, lost, wallMs } = fact;
   const summary = reason === "end-turn" ? said : (error?.message ?? `It ended with ${reason}. ${said}`.trim());
   return {
     status: STATUS[reason] ?? "failed",
@@ -172,6 +172,7 @@ function taskEnd(fact: FactOf<"run.finished">, said: string): TaskEnd {
     usage: treeUsage,
     calls,
     ...(lost !== undefined && { lost }),
+    ...(wallMs !== undefined && { wallMs }),
   };
 }
 

@@ -110,8 +110,9 @@ export type FlowToolDefinition<Input> = Omit<Common<Input>, "timeoutMs"> & {
 };
 
 /**
- * A finished definition. `body` says how it runs: one effect, a flow, or a result given from outside. Functions of the
- * input are methods, so that a tool of any input fits: they may be given only what `schema` has checked.
+ * A finished definition. `body` says how it runs: one effect, a flow, a result given from outside, or another agent that
+ * takes over. Functions of the input are methods, so that a tool of any input fits: they may be given only what `schema`
+ * has checked.
  */
 export type Tool = {
   readonly name: string;
@@ -134,7 +135,8 @@ export type Tool = {
   readonly body:
     | { readonly type: "execute"; execute(input: unknown, context: ToolContext): Promise<ToolResult> | ToolResult }
     | { readonly type: "flow"; flow(input: unknown, context: FlowContext): Promise<ToolResult> | ToolResult }
-    | { readonly type: "client" };
+    | { readonly type: "client" }
+    | { readonly type: "handoff"; readonly agent: string };
   readonly probe?: ProbeOf;
 };
 /** Properties that may be looked at without a call, typed by a method as the members of `Tool` are: see there. */
@@ -181,6 +183,8 @@ function common<Input>(
     );
   }
   if (description.trim() === "") throw new CapstanError("tool-invalid", `Tool ${name} needs a description`);
+  if (definition.timeoutMs !== undefined && !(definition.timeoutMs > 0))
+    throw new CapstanError("tool-invalid", `Tool ${name}: timeoutMs must be a number above 0`);
   const inputSchema = toJsonSchema(definition.input, `Tool ${name}`);
   return {
     name,

@@ -9,6 +9,11 @@ export interface Workspace {
   readonly confinement: string;
   /** Absolute path of a name as a model wrote it (relative to the root). Text only; opens nothing. */
   resolve(path: string): string;
+  /**
+   * Real absolute paths of names relative to the root, as links lead now; what does not exist is taken as it is written.
+   * Undefined where that cannot be told. A workspace without it has no links, or confines what programs reach.
+   */
+  realPaths?(paths: readonly string[]): Promise<readonly (string | undefined)[]>;
   /** Throws `path-not-found`, `path-outside` or `path-special`. */
   stat(path: string): Promise<FileInfo>;
   /** The first `maxBytes` of a regular file. Throws as `stat`, and `file-too-large` when `maxBytes` is exceeded and `truncate` is not set. */
@@ -73,7 +78,12 @@ export type RunOutcome = {
 
 /** What a call touches; permission rules match this and the tool's name. */
 export type Need =
-  | { readonly type: "read" | "write"; readonly path: string }
+  | {
+      readonly type: "read" | "write";
+      readonly path: string;
+      /** Links that are not known yet may lead it elsewhere: it always asks. */
+      readonly uncertain?: true;
+    }
   | ExecuteNeed
   | { readonly type: "fetch"; readonly url: string }
   | { readonly type: "other"; readonly what: string };
@@ -92,6 +102,8 @@ export type ExecuteNeed = {
   readonly named?: number;
   /** Where it runs, when that may be another folder than the root and decides what the words mean. */
   readonly folder?: string;
+  /** Further paths, from the root, that its words name: as they are seen from where it stands, and as links lead. */
+  readonly leads?: readonly string[];
 };
 
 /** Makes a workspace of one kind for a root. Throws `workspace-missing` when it is not on this machine. */

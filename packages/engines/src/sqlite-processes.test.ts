@@ -8,6 +8,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { sqliteStore } from "./sqlite-store.ts";
 
 const PACKAGE = join(import.meta.dirname, "..");
+const STORE = `${process.env["TEST_PROGRAMS"]}/sqlite-store.js`; // bundled: it starts in a fraction of the time
 const STRACE: string = "strace";
 const UNSHARE: string = "unshare";
 const HAS_STRACE = spawnSync(STRACE, ["-V"]).status === 0;
@@ -18,7 +19,7 @@ const CAN_MOUNT = IS_ROOT && spawnSync(UNSHARE, ["--mount", "true"]).status === 
 const PRELUDE = `
 import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { sqliteStore } from "@capstan/engines/sqlite";
+import { sqliteStore } from "${STORE}";
 const [path, durability] = process.argv.slice(1);
 const say = (line) => writeSync(1, line + "\\n");
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -206,7 +207,7 @@ process.stdin.destroy();`,
     fs.chmodSync(lockedFolder, 0o666);
     fs.chmodSync(join(lockedFolder, ".."), 0o555);
     const targets = [lockedFile, lockedFolder, join(lockedFolder, "..", "new", "store.db")];
-    const code = `import { sqliteStore } from "@capstan/engines/sqlite";
+    const code = `import { sqliteStore } from "${STORE}";
 for (const path of process.argv.slice(1))
   await sqliteStore({ path }).catch((error) => console.log(error.code, error.message));`;
     const user = IS_ROOT ? { uid: 65_534, gid: 65_534 } : {};

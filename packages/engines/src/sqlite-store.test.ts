@@ -107,6 +107,31 @@ describe("sqliteStore", () => {
       await rejects(sqliteStore({ path: temporaryFolder() }), "store-readonly");
     });
 
+    const LOSSES: { readonly [what: string]: (path: string) => void } = {
+      "is deleted": (path) => fs.rmSync(path),
+      "is deleted with all that belongs to it": (path) => {
+        for (const suffix of ["", "-wal", "-shm"]) fs.rmSync(path + suffix, { force: true });
+      },
+      "is deleted with its folder": (path) => fs.rmSync(dirname(path), { recursive: true }),
+      "loses its log": (path) => fs.rmSync(`${path}-wal`),
+      "is moved away": (path) => fs.renameSync(path, `${path}.moved`),
+      "is replaced": (path) => {
+        fs.copyFileSync(path, `${path}.copy`);
+        fs.renameSync(`${path}.copy`, path);
+      },
+      "is emptied": (path) => fs.truncateSync(path),
+    };
+    for (const [what, lose] of Object.entries(LOSSES)) {
+      it(`G1 G7 acknowledges nothing into a file that ${what} while it is open`, async () => {
+        const path = join(temporaryFolder(), "folder", "store.db");
+        const store = await open({ path });
+        await create(store, "ses_1");
+        await submit(store, "ses_1", "before");
+        lose(path);
+        await rejects(submit(store, "ses_1", "after"), "store-damaged");
+      });
+    }
+
     it("G7 does not make a new store where an open one vanished", async () => {
       const disk = faultyDisk();
       const path = join(temporaryFolder(), "store.db");

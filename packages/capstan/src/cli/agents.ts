@@ -32,9 +32,28 @@ export async function chosenAgent({ config, name, model, defaultModel, coding }:
   const names = agents.map((agent) => agent.name);
   if (name === undefined && agents.length > 1)
     throw usage(`There are several agents; name one with --agent: ${names.join(", ")}`);
-  const found = name === undefined ? agents[0] : agents.find((agent) => agent.name === name);
+  const found = name === undefined ? agents[0] : withInner(agents).find((agent) => agent.name === name);
   if (found === undefined) throw unknown(name ?? "", names, "");
   return model === undefined ? found : Object.freeze({ ...found, model });
+}
+
+/** The agent with all that a session of it may come to: those below it, and those that they name to hand over to. */
+export function reachedFrom(agent: Agent<unknown>, config: Config | undefined): readonly Agent<unknown>[] {
+  const known = withInner((config?.agents ?? []) as readonly Agent<unknown>[]); // only their outputs differ in type
+  const reached = new Map([[agent.name, agent]]); // this one may have been changed: it stands for all of its name
+  for (const from of reached.values()) {
+    const named = from.tools.flatMap(({ body }) => (body.type === "handoff" ? [body.agent] : []));
+    for (const other of [...from.agents, ...known.filter(({ name }) => named.includes(name))])
+      if (!reached.has(other.name)) reached.set(other.name, other); // a map is walked through what is added too
+  }
+  return Array.from(reached.values(), (found) => Object.freeze({ ...found, agents: [] }));
+}
+
+/** Agents with those below them, each once. */
+function withInner(agents: readonly Agent<unknown>[]): readonly Agent<unknown>[] {
+  const found = new Set(agents);
+  for (const agent of found) for (const inner of agent.agents) found.add(inner);
+  return [...found];
 }
 
 /** The same agent with the rules of the command line beside its own. */

@@ -1,10 +1,9 @@
 /** `.claude/settings.json`, the user's own and that of a trusted folder: permission rules, and the folder's hooks (G15, G19). */
 
 import { existsSync } from "node:fs";
-import { homedir } from "node:os";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { claudeRules, type Json, messageOf, type PermissionRules } from "@capstan/core";
-import type { Env } from "../home-folders.ts";
+import { type Env, homeFolder } from "../home-folders.ts";
 import { readRegular } from "../trust-files.ts";
 import type { Trust } from "../trust.ts";
 
@@ -22,7 +21,9 @@ type Members = { readonly [name: string]: Json };
 
 /** Rules only: the mode is Capstan's own setting, and hooks are those of Capstan's settings. Undefined without a file. */
 export async function userClaudeSettings(root: string, env: Env = process.env): Promise<ClaudeSettings | undefined> {
-  const file = join(env["CLAUDE_CONFIG_DIR"] ?? join(homedir(), ".claude"), "settings.json");
+  const own = env["CLAUDE_CONFIG_DIR"];
+  const folder = own !== undefined && isAbsolute(own) ? own : join(homeFolder(), ".claude"); // never a project's
+  const file = join(folder, "settings.json");
   const bytes = await readRegular(file);
   if (bytes === undefined) {
     return existsSync(file) ? { file, rules: {}, problems: ["it cannot be read"] } : undefined;
@@ -56,7 +57,7 @@ function parsed(file: string, bytes: Uint8Array, root: string): ClaudeSettings {
     return { file, rules: {}, problems: ["it is no object, and its rules do not hold"] };
   }
   const value = read as Members; // no list, as was just seen
-  const { permission, problems } = claudeRules(value["permissions"], { root, home: homedir() });
+  const { permission, problems } = claudeRules(value["permissions"], { root, home: homeFolder() });
   const { allow = [], ask = [], deny = [] } = permission;
   return { file, rules: { allow, ask, deny }, problems, ...(value["hooks"] !== undefined && { hooks: value }) };
 }

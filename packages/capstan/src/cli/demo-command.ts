@@ -78,8 +78,9 @@ function conclude(
   }
   screen.note("Checked: the tests pass. That was the scripted demo model, no network.", "bold");
   screen.note(`  the project       ${folder}`, "dim");
-  screen.note(`  what happened     ${name} sessions show ${sessionId}`, "dim");
-  screen.note(`  with a real model set ANTHROPIC_API_KEY, then: ${name} run "..."`, "dim");
+  const typed = "npm_command" in process.env ? `npx ${name}` : name; // npm started it: it may not be on the PATH
+  screen.note(`  what happened     ${typed} sessions show ${sessionId}`, "dim");
+  screen.note(`  with a real model set ANTHROPIC_API_KEY, then: ${typed} run "..."`, "dim");
   return EXIT.done;
 }
 

@@ -23,7 +23,7 @@ import { openAgent } from "./open-agent.ts";
 import { sandboxCheck } from "./sandbox-check.ts";
 import { type AgentSetUp, setUpAgent } from "./set-up-agent.ts";
 import { screen as newScreen } from "./screen.ts";
-import { readSettings, settingsFile } from "./settings.ts";
+import { readSettings, type Settings, settingsFile } from "./settings.ts";
 
 /** `hint`: Capstan works without it, but not for everything. */
 type Finding = { readonly status: "ok" | "hint" | "problem"; readonly what: string; readonly said: string };
@@ -54,9 +54,9 @@ function checks(name: string, config: Config | undefined, folder: string): reado
     ["settings", () => settings(config)],
     ["bash", bash],
     ["ripgrep", ripgrep],
-    ["sandbox", async () => sandboxCheck((await readSettings()).sandbox)],
-    ["key", async () => keyCheck(name, namedModels(config, await readSettings()))],
-    ["model", async () => modelCheck(namedModels(config, await readSettings()))],
+    ["sandbox", async () => sandboxCheck((await readableSettings()).sandbox)],
+    ["key", async () => keyCheck(name, namedModels(config, await readableSettings()))],
+    ["model", async () => modelCheck(namedModels(config, await readableSettings()))],
   ];
 }
 
@@ -114,6 +114,11 @@ async function settings(config: Config | undefined): Promise<string> {
   }
   const set = Object.keys(read);
   return set.length === 0 ? `none set in ${file}` : `${file} sets ${set.join(", ")}`;
+}
+
+/** A file that cannot be read is told once, by `settings`; what else is here can be looked at without it. */
+async function readableSettings(): Promise<Settings> {
+  return readSettings().catch(() => ({}));
 }
 
 const NO_MODEL: Model = { id: "none", capabilities: {}, async *stream() {} };

@@ -33,6 +33,7 @@ export function importCommand(config: Config | undefined, file: string, { agent 
       throw usage(`Cannot read ${file}: ${messageOf(cause)}`);
     });
     const { history, from } = parsed(text);
+    if (history.messages.length === 0) throw usage(`There is no message in ${file} that can be read`);
     for (const { at, detail } of history.repairs) screen.note(`Repaired message ${at}: ${inertLine(detail)}`);
     const ids = systemIds(() => systemClock.now());
     const op: Op = {

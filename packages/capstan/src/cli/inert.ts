@@ -11,6 +11,13 @@ export function inert(text: string): string {
   });
 }
 
+/** A line of JSON with the same value: what is active stands in it as an escape. */
+export function inertJson(line: string): string {
+  return line.replace(ACTIVE, (found) =>
+    found === "\t" ? found : found.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
+  );
+}
+
 /** On one line, at most `limit` characters. */
 export function inertLine(text: string, limit = 400): string {
   const line = inert(text.trim().replaceAll(/\s*\n\s*/g, " ")).replaceAll("\t", " ");

@@ -2,6 +2,7 @@
 
 import type { Agent, Engine, Permission, Plugin, Runtime } from "@capstan/core";
 import type { Config } from "../config.ts";
+import { reachedFrom } from "./agents.ts";
 import { openLocalEngine, openRuntime } from "../open-runtime.ts";
 import type { AskPerson } from "./ask-person.ts";
 import { keepRule } from "./keep-rule.ts";
@@ -30,7 +31,7 @@ export async function openAgent(given: OpenAgent): Promise<Runtime> {
   try {
     return await openRuntime({
       ...config,
-      agents: [agent],
+      agents: reachedFrom(agent, config),
       engine,
       work: "own",
       plugins: [...plugins, ...(config?.plugins ?? [])],

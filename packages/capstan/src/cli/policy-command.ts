@@ -5,16 +5,17 @@ import {
   check,
   type Explanation,
   explain,
+  messageOf,
   type Need,
   type PermissionMode,
   policyOf,
-  rulesFor,
   type Tool,
 } from "@capstan/core";
 import { resolve } from "node:path";
 import type { Config } from "../config.ts";
 import { EXIT, usage } from "./failure.ts";
 import { inertLine } from "./inert.ts";
+import { neededRules } from "./needed-rules.ts";
 import { permissionOf } from "./open-agent.ts";
 import { screen as newScreen } from "./screen.ts";
 import { setUpAgent } from "./set-up-agent.ts";
@@ -36,6 +37,7 @@ export async function explainCommand(
   inputJson: string | undefined,
   flags: ExplainFlags,
 ): Promise<number> {
+  if (text.trim() === "") throw usage("Name a call, such as 'shell(git status)' or 'read_file(README.md)'");
   const root = resolve(flags.cwd ?? ".");
   const { agent, settings } = await setUpAgent({
     config,
@@ -52,8 +54,13 @@ export async function explainCommand(
   const call = callFacts(tool, checked.value, root);
   const permission = permissionOf(config, settings);
   const mode = flags.mode ?? permission.mode ?? agent.permission.mode ?? "ask";
-  const explanation = explain(call, policyOf({ mode, rules: [] }, agent.permission, permission));
-  const rules = explanation.verdict === "ask" && explanation.remember ? rulesFor(call) : [];
+  const verdictWith = (allow: readonly string[]): Explanation => {
+    const own = { ...agent.permission, allow: [...(agent.permission.allow ?? []), ...allow] };
+    return explain(call, policyOf({ mode, rules: [] }, own, permission));
+  };
+  const explanation = verdictWith([]);
+  const needed = explanation.verdict === "ask" ? neededRules(call) : [];
+  const rules = verdictWith(needed).verdict === "allow" ? needed : [];
   const screen = newScreen();
   for (const line of flags.json === true ? [JSON.stringify({ ...explanation, rules })] : lines(explanation, rules)) {
     screen.data(line);
@@ -92,7 +99,7 @@ function parsed(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch (cause) {
-    throw usage(`The input is no JSON: ${String(cause)}`);
+    throw usage(`The input is no JSON: ${messageOf(cause)}`);
   }
 }
 

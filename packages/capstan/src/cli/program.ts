@@ -60,9 +60,9 @@ type Place = { readonly name: string; readonly config: Config | undefined; reado
 function programOf(name: string, config: Config | undefined, act: Act): Command {
   const program = new Command(name)
     .description("Runs agents that survive crashes: every step is on disk before the next one starts.")
-    .version(version(), "-V, --version", "the version")
+    .version(version(), "-v, --version", "the version")
     .helpOption("-h, --help", "this help")
-    .helpCommand(false)
+    .helpCommand("help [command]", "help on a command")
     .exitOverride()
     .configureOutput({ outputError: () => undefined });
   const place = { name, config, act };
@@ -87,22 +87,22 @@ function addRun(program: Command, { name, config, act }: Place): void {
     .description("gives an agent one thing to do and follows it to its end")
     .argument("[prompt]", "what is to be done; read from standard input when that is no terminal")
     .option("-p, --prompt <text>", "the prompt, as an option")
-    .option("--session <id>", "go on with this session")
-    .option("--key <key>", "go on with the session of this key, or begin it")
-    .option("--idempotency-key <key>", "the same key gives the same run, also after a crash")
-    .option("--agent <name>", "which agent")
-    .option("--model <provider/name>", "which model")
-    .option("--schema <file or JSON>", "the answer is to be JSON that fits this JSON Schema")
+    .option("--session <id>", "go on with this session", filled)
+    .option("--key <key>", "go on with the session of this key, or begin it", filled)
+    .option("--idempotency-key <key>", "the same key gives the same run, also after a crash", filled)
+    .option("--agent <name>", "which agent", filled)
+    .option("--model <provider/name>", "which model", filled)
+    .option("--schema <file or JSON>", "the answer is to be JSON that fits this JSON Schema", filled)
     .option("--max-usd <amount>", "end the run when it has cost this much", positive)
     .option("--max-turns <number>", "end the run after so many model calls", positiveInteger)
     .option("--allow <rule>", "allow what would be asked, such as 'shell(npm test)'; may be repeated", collect, [])
     .option("--deny <rule>", "deny without asking; may be repeated", collect, [])
     .addOption(new Option("--mode <mode>", "how calls are permitted").choices(MODES))
-    .option("--config <file>", "take agents from this module or JSON file")
+    .option("--config <file>", "take agents from this module or JSON file", filled)
     .addOption(
       new Option("--output <format>", "what stdout gets").choices(["text", "json", "stream-json"]).default("text"),
     )
-    .option("--cwd <folder>", "the folder to work in")
+    .option("--cwd <folder>", "the folder to work in", filled)
     .addOption(sandboxOption())
     .option("--verbose", "say also what was taken from settings and folder, and what programs run in")
     .action((prompt: string | undefined, flags: RunFlags) =>
@@ -115,7 +115,7 @@ function addResume(program: Command, { name, config, act }: Place): void {
     .command("resume")
     .description("goes on with what was left unfinished")
     .argument("[session]", "only this session")
-    .option("--config <file>", "take agents from this module or JSON file")
+    .option("--config <file>", "take agents from this module or JSON file", filled)
     .addOption(sandboxOption())
     .option("--verbose", "say also what was taken from settings and folder, and what programs run in")
     .action((id: string | undefined, flags: ResumeFlags) =>
@@ -178,7 +178,7 @@ function addKeeping(sessions: Command, { config, act }: Pick<Place, "config" | "
       "begins a new session with the conversation of an export or of another SDK's messages, and writes its id",
     )
     .argument("<file>", "JSON lines of `sessions export`, or a JSON list of messages")
-    .option("--agent <name>", "whose session it is to be; default that of the export")
+    .option("--agent <name>", "whose session it is to be; default that of the export", filled)
     .action((file: string, flags: ImportFlags) =>
       act(async () => (await import("./import-command.ts")).importCommand(config, file, flags)),
     );
@@ -245,11 +245,11 @@ function addPolicy(program: Command, { config, act }: Place): void {
     .description("says whether a call would be allowed, and which rule decides on each thing it touches")
     .argument("<call>", "such as 'shell(git status && ls)', 'read_file(README.md)', or a command")
     .argument("[input]", "the input as JSON, when <call> is a tool's name")
-    .option("--agent <name>", "which agent")
+    .option("--agent <name>", "which agent", filled)
     .option("--allow <rule>", "as if this were allowed too; may be repeated", collect, [])
     .option("--deny <rule>", "as if this were denied too; may be repeated", collect, [])
     .addOption(new Option("--mode <mode>", "under this mode").choices(MODES))
-    .option("--cwd <folder>", "the folder to work in")
+    .option("--cwd <folder>", "the folder to work in", filled)
     .option("--json", "one JSON object")
     .action((call: string, input: string | undefined, flags: ExplainFlags) =>
       act(async () => (await import("./policy-command.ts")).explainCommand(config, call, input, flags)),
@@ -292,6 +292,12 @@ function collect(value: string, before: readonly string[]): readonly string[] {
   return [...before, value];
 }
 
+/** An empty text is what a script's unset variable leaves. */
+function filled(text: string): string {
+  if (text.trim() !== "") return text;
+  throw new InvalidArgumentError("It must not be empty.");
+}
+
 function positive(text: string): number {
   const value = Number(text);
   if (text.trim() !== "" && Number.isFinite(value) && value > 0) return value;
@@ -314,8 +320,15 @@ function commandLineFailure(name: string, error: CommanderError): number {
         .replace(/^error: /, "")
         .replaceAll(/\s*\n\s*/g, " ")
         .replace(/\.$/, "");
-  process.stderr.write(`${name}: ${message.charAt(0).toUpperCase()}${message.slice(1)}; see --help (usage)\n`);
+  const next = asPrompt(error) ? `to give a prompt: ${name} run "..."` : "see --help";
+  process.stderr.write(`${name}: ${message.charAt(0).toUpperCase()}${message.slice(1)}; ${next} (usage)\n`);
   return 2;
+}
+
+/** Words that were meant as a prompt: without the command in front of them, or without quotes around them. */
+function asPrompt({ code, message }: CommanderError): boolean {
+  if (code === "commander.excessArguments") return message.includes("'run'");
+  return code === "commander.unknownCommand" && /command '\S+\s/.test(message);
 }
 
 function version(): string {

@@ -9,11 +9,11 @@ import {
   type PermissionMode,
   type PermissionRules,
   policyOf,
-  rulesFor,
   type Tool,
   type Verdict,
 } from "@capstan/core";
 import { inert } from "./inert.ts";
+import { neededRules } from "./needed-rules.ts";
 
 export type Refusal = {
   readonly callId: string;
@@ -67,7 +67,7 @@ function refusalOf(rules: RefusalRules, tool: Tool, callId: string, input: Json 
     const verdictWith = (own: PermissionRules): Verdict => evaluate(call, policyOf(state, own, permission));
     const { verdict, reason } = verdictWith(agent.permission);
     if (verdict !== "ask") return undefined; // denied by a rule: nobody had to be asked
-    const needed = rulesFor(call);
+    const needed = neededRules(call);
     const helps =
       needed.length > 0 &&
       needed.every((rule) => inert(rule) === rule) && // what cannot be shown as it is cannot be typed either

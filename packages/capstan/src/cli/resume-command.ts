@@ -62,12 +62,20 @@ export async function resumeCommand(
     screen.note(id === undefined ? "Nothing is unfinished." : `Session ${id} is not unfinished.`);
   let exitCode: number = EXIT.done;
   for (const session of free) {
-    const code = await resumeOne(resuming, session).catch((error: unknown) => reportFailure(name, error));
+    const code = await resumeOne(resuming, session).catch((error: unknown) =>
+      reportFailure(name, ofSession(session.sessionId, error)),
+    );
     if (exitCode === EXIT.done) exitCode = code;
     if (code === EXIT.interrupted) break;
   }
   await screen.flush();
   return exitCode;
+}
+
+/** Which of several it was. */
+function ofSession(id: string, error: unknown): unknown {
+  if (!CapstanError.is(error) || error.message.includes(id)) return error;
+  return new CapstanError(error.code, `Session ${id}: ${error.message}`, { cause: error });
 }
 
 async function resumeOne(resuming: Resuming, summary: SessionSummary): Promise<number> {
@@ -76,9 +84,7 @@ async function resumeOne(resuming: Resuming, summary: SessionSummary): Promise<n
   const engine = await openEngine(config);
   const setUp = await setUpOf(resuming, engine, summary).catch(async (error: unknown) => {
     await engine.close();
-    throw CapstanError.is(error, "agent-unknown")
-      ? new CapstanError("agent-unknown", `Session ${sessionId}: ${error.message}`)
-      : error;
+    throw error;
   });
   const { agent, settings, plugins, notes } = setUp;
   sayNotes(screen, notes, verbose);

@@ -143,12 +143,13 @@ async function knownSession(engine: Engine, { session, key, agent }: RunFlags): 
       `There is no session ${JSON.stringify(session)}; "sessions list" shows those there are`,
     );
   }
-  if (agent !== undefined && agent !== summary.agent) {
+  const created = await createdFact(engine, summary.sessionId);
+  if (agent !== undefined && agent !== summary.agent && agent !== created?.agent) {
     throw usage(
       `The session of that key belongs to the agent ${JSON.stringify(summary.agent)}; leave --agent out or use another key`,
     );
   }
-  const { mode = "ask", workspace } = (await createdFact(engine, summary.sessionId)) ?? {};
+  const { mode = "ask", workspace } = created ?? {};
   return { agent: summary.agent, mode, root: workspace?.root, hasQuestion: hasQuestion(summary) };
 }
 

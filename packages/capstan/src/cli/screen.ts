@@ -1,7 +1,7 @@
 /** The two output streams as one screen: the answer goes to stdout, everything about it to stderr, and neither breaks the other's lines. */
 
 import { styleText } from "node:util";
-import { inertStream } from "./inert.ts";
+import { inertJson, inertStream } from "./inert.ts";
 
 export interface Screen {
   /** A person can be asked: stdin and stderr are terminals. */
@@ -16,7 +16,7 @@ export interface Screen {
   note(line: string, style?: Style): void;
   /** While a person is asked nothing else is shown: it comes when `work` is done. */
   asking<T>(work: (note: Screen["note"]) => Promise<T>): Promise<T>;
-  /** One line of data on stdout, as it is. */
+  /** One line of data on stdout: JSON, which a terminal gets with escapes, or a line that the caller has made inert. */
   data(line: string): void;
   /** Whether somebody still reads stdout. */
   readonly open: boolean;
@@ -67,7 +67,7 @@ export function screen(whenClosed?: string, { stdin, stdout, stderr }: Streams =
     answer: (text) => now(() => out.push(text)),
     endAnswer: () => now(() => out.end()),
     note: (line, style) => now(() => note(line, style)),
-    data: (line) => out.line(line),
+    data: (line) => out.line(stdout.isTTY === true ? inertJson(line) : line),
     async asking(work) {
       held = [];
       try {

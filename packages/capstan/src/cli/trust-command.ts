@@ -34,7 +34,9 @@ export async function trustCommand(
 }
 
 async function list(screen: Screen, options: TrustOptions): Promise<number> {
-  for (const folder of await trustedFolders(options)) {
+  const folders = await trustedFolders(options);
+  if (folders.length === 0) screen.note("No folder was trusted yet.");
+  for (const folder of folders) {
     const state = await trustOf(folder, options).then(
       (trust) => trust.state,
       () => "gone",

@@ -1,6 +1,7 @@
 /** Paths as permission rules see them: resolved as text against the root, matched by globs segment by segment. */
 
-import { CapstanError } from "../errors.ts";
+import { CapstanError, messageOf } from "../errors.ts";
+import { ends, foldedGlob, type Glob, leadsTo, neededText, parseGlob, startsWith } from "./path-glob.ts";
 
 /** Where a path lies. Text only: what a symbolic link points at is decided by the workspace when it opens the file. */
 export type Location = {
@@ -15,16 +16,16 @@ export type Location = {
   readonly above?: true;
 };
 
-type Token = "one" | "many" | { readonly literal: string };
-type Segment = "deep" | readonly Token[];
-type Glob = readonly Segment[];
-
 export type PathPattern = {
   readonly absolute: boolean;
   /** One glob for every choice of `{a,b}`. */
   readonly exact: readonly Glob[];
   /** The same with folded case, for rules that forbid. */
   readonly folded: readonly Glob[];
+  /** Both with folders before them. */
+  readonly anyDepth: { readonly [Spelling in "exact" | "folded"]: readonly Glob[] };
+  /** Of each glob, what stands in every text that names what it means, or a folder on the way there. */
+  readonly needed: readonly string[];
 };
 
 const MAX_CHOICES = 128;
@@ -41,30 +42,51 @@ const WINDOWS_ALIASES = /^[A-Za-z]:(?!\/|$)|^\/\/[?.]\/|~\d+(?:[./]|$)|(?:^|\/)(
 
 /** Undefined when where the path lies cannot be told from its text: nobody could judge it by a rule. */
 export function locate(path: string, root?: string): Location | undefined {
-  const windows = root !== undefined && DRIVE.test(slashed(root));
+  const { base, windows } = baseOf(root);
   const text = windows ? slashed(path) : path;
   if (path.length > MAX_PATH || path.includes("\0") || (windows && WINDOWS_ALIASES.test(text))) return undefined;
-  const base = root === undefined ? undefined : normalised([], withDrive(windows ? slashed(root) : root, windows));
   const absolute = text.startsWith("/") || (windows && DRIVE.test(text));
   if (absolute) {
-    return unlessAlias(placed(normalised([], windows ? withDrive(text, true, base?.[0]) : text), base), base);
+    return unlessAlias(placed(normalised([], windows ? withDrive(text, true, base?.[0]) : text), base), root);
   }
-  if (base !== undefined) return unlessAlias(placed(normalised(base, text), base), base);
+  if (base !== undefined && (base.length < 2 || text.includes("..")))
+    return unlessAlias(placed(normalised(base, text), base), root);
+  if (base !== undefined) {
+    const inside = normalised([], text);
+    return { all: [...base, ...inside], absolute: true, inside, nearlyInside: inside };
+  }
   const all = normalised([], text, true);
   if (all[0] === "..") return { all, absolute: false };
   return { all, absolute: false, inside: all, nearlyInside: all };
 }
 
+type Base = { readonly base: readonly string[] | undefined; readonly windows: boolean; readonly isAlias: boolean };
+/** Of the root that was asked about last. */
+let lastBase: { readonly root: string | undefined; readonly base: Base } | undefined;
+
+function baseOf(root: string | undefined): Base {
+  if (lastBase?.root === root && lastBase !== undefined) return lastBase.base;
+  const windows = root !== undefined && DRIVE.test(slashed(root));
+  const base = root === undefined ? undefined : normalised([], withDrive(windows ? slashed(root) : root, windows));
+  lastBase = { root, base: { base, windows, isAlias: base !== undefined && isAlias(base) } };
+  return lastBase.base;
+}
+
+function isPlain(name: string): boolean {
+  return /^[ -~]*$/.test(name);
+}
+
 /** A name as the most forgiving file system compares it. */
 function foldName(name: string): string {
+  if (isPlain(name)) return name.toLowerCase();
   return name.normalize("NFKC").replace(IGNORED, "").toLowerCase().toUpperCase().toLowerCase();
 }
 
 /** A folded name without what Windows ignores at its end: dots, spaces, the name of a stream. */
 export function trimmedName(name: string): string {
-  return foldName(name)
-    .replace(/(?<=.):.*$/, "")
-    .replace(/(?<=[^. ])[. ]+$/, "");
+  const folded = foldName(name);
+  if (!/:|[. ]$/.test(folded)) return folded;
+  return folded.replace(/(?<=.):.*$/, "").replace(/(?<=[^. ])[. ]+$/, "");
 }
 
 /** Reads a glob: `*`, `?`, `**`, `{a,b}`, `\` before a literal character. Throws `rule-invalid`. */
@@ -74,8 +96,22 @@ export function parsePathPattern(text: string): PathPattern {
   }
   const absolute = text.startsWith("/") || DRIVE.test(text);
   const lowered = DRIVE.test(text) ? `${text[0]?.toLowerCase()}${text.slice(1)}` : text; // as `locate` writes drives
-  const exact = choices(lowered).map((choice) => segments(choice, text));
-  return { absolute, exact, folded: exact.map((glob) => glob.map((segment) => foldSegment(segment))) };
+  const exact = choices(lowered).map((choice) => globOf(choice, text));
+  const folded = exact.map((glob) => foldedGlob(glob, foldName));
+  const anyDepth = { exact: exact.map(deepened), folded: folded.map(deepened) };
+  return { absolute, exact, folded, anyDepth, needed: folded.map((glob) => neededText(glob)) };
+}
+
+function globOf(choice: string, whole: string): Glob {
+  try {
+    return parseGlob(choice);
+  } catch (error) {
+    throw invalid(whole, messageOf(error));
+  }
+}
+
+function deepened(glob: Glob): Glob {
+  return ["deep", ...glob];
 }
 
 /** Whether a rule that allows covers the path: letter for letter. */
@@ -88,12 +124,12 @@ export function coversPath(pattern: PathPattern, location: Location): boolean {
 export function forbidsPath(pattern: PathPattern, location: Location, anyDepth = false): boolean {
   const path = forbidding(pattern, location);
   if (path === undefined) return false;
-  const matches = (globs: readonly Glob[], names: readonly string[]): boolean =>
-    globs.some((glob) => startsWith(anyDepth ? ["deep", ...glob] : glob, names));
+  const { exact, folded } = anyDepth ? pattern.anyDepth : pattern;
+  const spellings = spelled(location, path);
   return (
-    matches(pattern.exact, path) ||
-    matches(pattern.folded, path.map(foldName)) ||
-    matches(pattern.folded, path.map(trimmedName))
+    folded.some((glob) => startsWith(glob, spellings.folded)) ||
+    (spellings.trimmed !== spellings.folded && folded.some((glob) => startsWith(glob, spellings.trimmed))) ||
+    (!spellings.plain && exact.some((glob) => startsWith(glob, path)))
   );
 }
 
@@ -102,9 +138,35 @@ export function forbidsBelow(pattern: PathPattern, location: Location, anyDepth 
   if (location.above === true && !pattern.absolute) return true;
   const path = forbidding(pattern, location);
   if (path === undefined) return false;
-  if (anyDepth) return true;
-  const folded = path.map((name) => foldName(name));
-  return pattern.folded.some((glob) => [...reached(glob, folded)].some((at) => at < glob.length));
+  return anyDepth || pattern.folded.some((glob) => leadsTo(glob, spelled(location, path).folded));
+}
+
+/** Whether the pattern says nothing of where a folder lies: whatever lies below any folder may fit it. */
+export function isAnywhere({ exact }: PathPattern): boolean {
+  return exact.some(([first]) => first === "deep");
+}
+
+type Spellings = {
+  readonly folded: readonly string[];
+  /** The same list where nothing was to be trimmed. */
+  readonly trimmed: readonly string[];
+  /** Letters of ASCII only: what fits as it is written fits folded too. */
+  readonly plain: boolean;
+};
+/** Several rules look at one path: what was made for one is kept with the location, for the list of names it is of. */
+function spelled(
+  location: Location & { spellings?: Spellings & { readonly of: readonly string[] } },
+  path: readonly string[],
+): Spellings {
+  if (location.spellings?.of !== path) location.spellings = { ...spellingsOf(path), of: path };
+  return location.spellings;
+}
+
+function spellingsOf(names: readonly string[]): Spellings {
+  const plain = names.every(isPlain);
+  const folded = names.map(foldName);
+  const trims = !plain || names.some((name) => /[:. ]/.test(name));
+  return { folded, trimmed: trims ? names.map(trimmedName) : folded, plain };
 }
 
 /** The text of a pattern that means exactly this path. */
@@ -115,10 +177,15 @@ export function patternFor(location: Location): string {
 }
 
 /** Nothing, for a path under such a name, unless the workspace itself lies there. */
-function unlessAlias(location: Location, base: readonly string[] = []): Location | undefined {
-  const isAlias = ALIASES.test(location.all.slice(0, 2).map(foldName).join("/"));
-  const isHome = location.nearlyInside !== undefined && ALIASES.test(base.slice(0, 2).map(foldName).join("/"));
-  return isAlias && !isHome ? undefined : location;
+function unlessAlias(location: Location, root: string | undefined): Location | undefined {
+  if (!isAlias(location.all)) return location;
+  return location.nearlyInside !== undefined && baseOf(root).isAlias ? location : undefined;
+}
+
+function isAlias(names: readonly string[]): boolean {
+  const [first = "", second = ""] = names;
+  if (isPlain(first) && !/^[pds]/i.test(first)) return false;
+  return ALIASES.test(`${foldName(first)}/${foldName(second)}`);
 }
 
 function forbidding(pattern: PathPattern, location: Location): readonly string[] | undefined {
@@ -172,107 +239,6 @@ function choices(text: string, whole = text): readonly string[] {
   const found = inner.split(/(?<!\\),/).flatMap((choice) => rest.map((tail) => before + choice + tail));
   if (found.length > MAX_CHOICES) throw invalid(whole, `it has more than ${MAX_CHOICES} choices`);
   return found;
-}
-
-function segments(text: string, whole: string): Glob {
-  const glob: Segment[] = [];
-  for (const part of text.split("/")) {
-    if (part === "" || part === ".") continue;
-    if (part === "..") throw invalid(whole, 'a pattern cannot go up with ".."; write the absolute path');
-    if (part !== "**") glob.push(tokens(part, whole));
-    else if (glob.at(-1) !== "deep") glob.push("deep");
-  }
-  return glob;
-}
-
-function tokens(part: string, whole: string): readonly Token[] {
-  const found: Token[] = [];
-  const characters = Array.from(part);
-  for (let at = 0; at < characters.length; at++) {
-    const character = characters[at] ?? "";
-    if (character === "*") {
-      if (found.at(-1) !== "many") found.push("many");
-    } else if (character === "?") found.push("one");
-    else if (character === "[" || character === "]") {
-      throw invalid(whole, "sets of characters are not supported; write \\[ and \\] for brackets in a name");
-    } else if (character !== "\\") found.push({ literal: character });
-    else found.push({ literal: characters[++at] ?? "\\" });
-  }
-  return found;
-}
-
-function foldSegment(segment: Segment): Segment {
-  if (segment === "deep") return segment;
-  const found: Token[] = [];
-  let literal = "";
-  for (const token of [...segment, undefined]) {
-    if (typeof token === "object") {
-      literal += token.literal;
-      continue;
-    }
-    found.push(...Array.from(foldName(literal), (character) => ({ literal: character })));
-    literal = "";
-    if (token !== undefined) found.push(token);
-  }
-  return found;
-}
-
-/** Whether the glob ends exactly where the path does. `below`: a last `**` stands for at least one name. */
-function ends(glob: Glob, path: readonly string[], below: boolean): boolean {
-  if (below && glob.at(-1) === "deep") return ends([...glob, ["many"]], path, false);
-  return reached(glob, path).has(glob.length);
-}
-
-/** Whether the glob ends at the path or at a folder it lies in. */
-function startsWith(glob: Glob, path: readonly string[]): boolean {
-  return ends([...glob, "deep"], path, false);
-}
-
-/** Positions in the glob that can be reached by reading the whole path; time is the product of both lengths. */
-function reached(glob: Glob, path: readonly string[]): ReadonlySet<number> {
-  return positions(
-    glob,
-    path,
-    (segment) => segment === "deep",
-    (segment, name) =>
-      segment !== "deep" && positions(segment, Array.from(name), isMany, isCharacter).has(segment.length),
-  );
-}
-
-function isMany(token: Token): boolean {
-  return token === "many";
-}
-
-function isCharacter(token: Token, character: string): boolean {
-  return token === "one" || (typeof token === "object" && token.literal === character);
-}
-
-function positions<Step, Item>(
-  steps: readonly Step[],
-  items: readonly Item[],
-  repeats: (step: Step) => boolean,
-  fits: (step: Step, item: Item) => boolean,
-): ReadonlySet<number> {
-  let current = new Set<number>();
-  enter(0, current);
-  for (const item of items) {
-    const next = new Set<number>();
-    for (const at of current) {
-      const step = steps[at];
-      if (step === undefined) continue;
-      if (repeats(step)) enter(at, next);
-      else if (fits(step, item)) enter(at + 1, next);
-    }
-    current = next;
-  }
-  return current;
-
-  /** A step that repeats may also stand for nothing. */
-  function enter(at: number, into: Set<number>): void {
-    into.add(at);
-    const step = steps[at];
-    if (step !== undefined && repeats(step)) enter(at + 1, into);
-  }
 }
 
 function invalid(pattern: string, problem: string): CapstanError {

@@ -1,6 +1,7 @@
 /** Why a call gets its verdict: what the rules say of each thing it touches, for people who write rules. */
 
 import { type CallFacts, evaluate, type Policy, type Verdict } from "./permission.ts";
+import { readingOf } from "./need-reading.ts";
 import { isFree } from "./permission-rule.ts";
 import type { Need } from "../workspace.ts";
 
@@ -23,8 +24,10 @@ export function explain(call: CallFacts, policy: Policy): Explanation {
 }
 
 function verdictOn(need: Need, call: CallFacts, policy: Policy): NeedVerdict {
-  const { verdict, reason, by, rule, tier } = evaluate({ ...call, needs: [need] }, policy);
-  if (by === "default" && verdict !== "allow" && isFree(call, need)) {
+  const alone: CallFacts = { ...call, needs: [need] };
+  const { verdict, reason, by, rule, tier } = evaluate(alone, policy);
+  const [reading] = readingOf(alone).needs;
+  if (by === "default" && verdict !== "allow" && reading !== undefined && isFree(call, reading)) {
     return { need, verdict: "allow", reason: "Needs no rule" };
   }
   return { need, verdict, reason, ...(rule !== undefined && { rule }), ...(tier !== undefined && { tier }) };

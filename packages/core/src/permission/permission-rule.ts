@@ -2,17 +2,25 @@
 
 import { CapstanError } from "../errors.ts";
 import type { ToolKind } from "../event.ts";
+import { type CallReading, isAtRoot, locationOf, type NeedReading, programNamesOf, readingOf } from "./need-reading.ts";
 import {
   coversPath,
   forbidsBelow,
   forbidsPath,
-  locate,
+  isAnywhere,
   parsePathPattern,
   type PathPattern,
   patternFor,
 } from "./path-pattern.ts";
 import { protectedName } from "./protected-path.ts";
-import { coversCommand, forbidsCommand, parseWordPattern, ruleWords, type WordPattern } from "./shell-words.ts";
+import {
+  coversCommand,
+  forbidsCommand,
+  isOpaque,
+  parseWordPattern,
+  ruleWords,
+  type WordPattern,
+} from "./shell-words.ts";
 import type { PermissionWord } from "../tool.ts";
 import { coversUrl, forbidsUrl, matchesText, urlPatternFor } from "./url-pattern.ts";
 import type { ExecuteNeed, Need } from "../workspace.ts";
@@ -82,43 +90,65 @@ export function parseRule(text: string): Rule {
 }
 
 /** Whether the rule allows this one need of the call. */
-export function covers(rule: Rule, call: CallFacts, need: Need): boolean {
+export function covers(rule: Rule, call: CallFacts, reading: NeedReading): boolean {
   const own = isOwn(rule, call);
-  if (!own && (call.mcp === true || aliasOf(rule) !== need.type)) return false;
-  return rule.pattern === undefined || coversNeed(rule.pattern, need, call.root);
+  if (!own && (call.mcp === true || aliasOf(rule) !== reading.need.type)) return false;
+  return rule.pattern === undefined || coversNeed(rule.pattern, reading);
 }
 
 /** Whether the rule, as one that denies or asks, means the call. `maybe`: nothing shows that it does not. */
-export function forbids(rule: Rule, call: CallFacts, needs: readonly Need[] = call.needs): Means {
+export function forbids(rule: Rule, call: CallFacts): Means {
   const own = isOwn(rule, call);
   const { pattern } = rule;
   if (own && pattern === undefined) return "yes";
-  const meant = own
-    ? needs.filter((need) => isJudged(rule, need))
-    : needs.filter((need) => need.type === aliasOf(rule));
-  if (pattern === undefined) return meant.length > 0 ? "yes" : "no";
-  const found = meant.map((need) => forbidsNeed(pattern, need, call));
-  if (found.includes("yes")) return "yes";
-  if (!own && needs.some((need) => namesFile(rule, need, call))) return "maybe";
-  return found.includes("maybe") || (own && needs.length === 0) ? "maybe" : "no";
+  const reading = readingOf(call);
+  const { needs } = reading;
+  let found: Means = own && needs.length === 0 ? "maybe" : "no";
+  const alias = aliasOf(rule);
+  const aboutCommands = mayMeanCommand(pattern, reading);
+  for (const one of needs) {
+    const { type } = one.need;
+    if (own ? !isJudged(rule, one.need) : type !== alias) continue;
+    if (type === "execute" && aboutCommands !== undefined && pattern !== undefined) {
+      if (aboutCommands === "maybe") found = "maybe";
+      continue;
+    }
+    const means = pattern === undefined ? "yes" : forbidsNeed(pattern, one, call);
+    if (means === "yes") return "yes";
+    if (means === "maybe") found = "maybe";
+  }
+  return found === "no" && !own && namesFile(rule, reading) ? "maybe" : found;
 }
 
-/** Whether a command names, among its words, a file that a rule about reads or writes means: it may well touch it. */
-function namesFile(rule: Rule, need: Need, call: CallFacts): boolean {
+/** What a rule says of every command of the call, where its program is not among all their words; undefined: look at each. */
+function mayMeanCommand(pattern: Pattern | undefined, reading: CallReading): Means | undefined {
+  const { words } = pattern ?? {};
+  if (words === undefined || words.program === "") return undefined;
+  const all = reading.text();
+  if (all === undefined || all.includes(words.program)) return undefined;
+  return reading.isOpaque() ? "maybe" : "no";
+}
+
+/** Whether commands name, among their words, a file that a rule about reads or writes means: they may well touch it. */
+function namesFile(rule: Rule, { isOpen, text, files, folders }: CallReading): boolean {
   const { path, anyDepth = false } = rule.pattern ?? {};
-  if (need.type !== "execute" || path === undefined || aliasOf(rule) === "execute") return false;
-  const [, ...words] = need.words ?? [];
-  return words.some((word) => {
-    if (word === null) return true; // whatever stands there
-    const named = [word, word.slice(word.indexOf("=") + 1), ...(word.startsWith("-") ? [word.slice(2)] : [])];
-    named.push(...new Set(word.split(/[=:@,]/))); // `HEAD:file`, `@file`, `file:/inside`
-    return named.some((text) => {
-      const location = text === "" ? undefined : locate(text, need.folder ?? call.root);
-      if (location === undefined) return false;
-      const isFolder = !anyDepth || /(^|\/)\.{0,2}\/?$/.test(text); // by its name: any other word could be one too
-      return forbidsPath(path, location, anyDepth) || (isFolder && forbidsBelow(path, location, anyDepth));
-    });
-  });
+  if (path === undefined || aliasOf(rule) === "execute") return false;
+  if (isOpen()) return true; // whatever stands there
+  const all = text();
+  const isMentioned = all === undefined || path.needed.some((needed) => all.includes(needed));
+  const places = !anyDepth && !isAnywhere(path); // else any word could be a folder above
+  const means = ({ location, isFolder }: NamedFile): boolean => {
+    const at = location();
+    if (at === undefined) return false;
+    return forbidsPath(path, at, anyDepth) || ((places || isFolder) && forbidsBelow(path, at, anyDepth));
+  };
+  if (folders().some((file) => means(file))) return true;
+  return (
+    isMentioned &&
+    files().some(
+      (file) => (all === undefined || path.needed.some((needed) => file.text.includes(needed))) && means(file),
+    )
+  );
 }
 
 /** Whether the rule names a tool of its own, not one of the aliases. */
@@ -132,35 +162,37 @@ export function namesTool(rule: Rule): boolean {
  * tool.
  */
 export function rulesFor(call: CallFacts): readonly string[] {
-  const needs = call.needs.filter((need) => !isFree(call, need));
-  if (needs.length === 0) return oneRule(call, call.needs[0]);
-  if (needs.length > 1 && needs.some(({ type }) => type !== "execute")) return [];
-  const rules = needs.map((need) => oneRule(call, need));
-  return rules.some((found) => found.length === 0) ? [] : [...new Set(rules.flat())];
+  const readings = readingOf(call).needs;
+  const needs = readings.filter((reading) => !isFree(call, reading));
+  if (needs.length === 0) return oneRule(call, readings[0]);
+  if (needs.length > 1 && needs.some(({ need }) => need.type !== "execute")) return [];
+  const rules = new Set<string>();
+  for (const need of needs) {
+    const [rule] = oneRule(call, need);
+    if (rule === undefined) return [];
+    rules.add(rule);
+  }
+  return [...rules];
 }
 
-function oneRule(call: CallFacts, need: Need | undefined): readonly string[] {
-  const pattern = need === undefined ? "" : patternOf(need, call);
+function oneRule(call: CallFacts, reading: NeedReading | undefined): readonly string[] {
+  const pattern = reading === undefined ? "" : patternOf(reading, call);
   if (pattern === undefined) return [];
   const text = pattern === "" ? call.tool : `${call.tool}(${pattern})`;
   try {
     const rule = parseRule(text);
-    return need === undefined || covers(rule, call, need) ? [rule.text] : [];
+    return reading === undefined || covers(rule, call, reading) ? [rule.text] : [];
   } catch {
     return []; // a name that no rule can hold
   }
 }
 
 /** Whether the need is allowed without a rule: a read inside the root, a step of a script. */
-export function isFree(call: CallFacts, need: Need): boolean {
-  if (need.type === "execute") return need.named === 0 && call.mcp !== true;
-  return isReadInside(call, need);
-}
-
-/** A read below the root, which is allowed by default. What a server of MCP says it reads does not count. */
-function isReadInside(call: CallFacts, need: Need): boolean {
-  if (need.type !== "read" || call.mcp === true || call.root === undefined) return false;
-  return locate(need.path, call.root)?.inside !== undefined;
+export function isFree(call: CallFacts, reading: NeedReading): boolean {
+  const { need } = reading;
+  if (call.mcp === true) return false; // what a server of MCP says it reads does not count
+  if (need.type === "execute") return need.named === 0;
+  return need.type === "read" && call.root !== undefined && locationOf(reading)?.inside !== undefined;
 }
 
 function parsePattern(rule: string, name: string, text: string): Pattern {
@@ -187,25 +219,21 @@ function isJudged(rule: Rule, need: Need): boolean {
   return rule.pattern === undefined || rule.pattern.path !== undefined || !isFile;
 }
 
-/** Rules hold for commands in the workspace's own folder. */
-function isAtRoot({ folder }: ExecuteNeed, root: string | undefined): boolean {
-  return folder === undefined || locate(folder, root)?.inside?.length === 0;
-}
-
 function isOwn(rule: Rule, call: CallFacts): boolean {
   if (call.builtIn && call.tool === BACKGROUND_SHELL && rule.name === "shell") return true;
   return rule.name === call.tool || (rule.name.endsWith("/*") && call.tool.startsWith(rule.name.slice(0, -1)));
 }
 
-function coversNeed(pattern: Pattern, need: Need, root: string | undefined): boolean {
+function coversNeed(pattern: Pattern, reading: NeedReading): boolean {
+  const { need } = reading;
   switch (need.type) {
     case "read":
     case "write": {
-      const location = pattern.path && locate(need.path, root);
+      const location = pattern.path && locationOf(reading);
       return pattern.path !== undefined && location !== undefined && coversPath(pattern.path, location);
     }
     case "execute":
-      return pattern.words !== undefined && coversCommand(pattern.words, need) && isAtRoot(need, root);
+      return pattern.words !== undefined && coversCommand(pattern.words, need) && isAtRoot(reading);
     case "fetch":
       return coversUrl(pattern.text, need.url);
     case "other":
@@ -215,17 +243,18 @@ function coversNeed(pattern: Pattern, need: Need, root: string | undefined): boo
   }
 }
 
-function forbidsNeed(pattern: Pattern, need: Need, call: CallFacts): Means {
+function forbidsNeed(pattern: Pattern, reading: NeedReading, call: CallFacts): Means {
+  const { need } = reading;
   switch (need.type) {
     case "read":
     case "write": {
-      const location = locate(need.path, call.root);
+      const location = locationOf(reading);
       if (pattern.path === undefined || location === undefined) return "maybe";
       if (forbidsPath(pattern.path, location, pattern.anyDepth)) return "yes";
       return TAKES_FOLDERS.has(call.kind) && forbidsBelow(pattern.path, location, pattern.anyDepth) ? "maybe" : "no";
     }
     case "execute":
-      return pattern.words === undefined ? "maybe" : forbidsCommand(pattern.words, need);
+      return pattern.words === undefined ? "maybe" : forbidsExecute(pattern.words, need, reading);
     case "fetch":
       return forbidsUrl(pattern.text, need.url);
     case "other":
@@ -236,17 +265,24 @@ function forbidsNeed(pattern: Pattern, need: Need, call: CallFacts): Means {
   }
 }
 
+function forbidsExecute(words: WordPattern, need: ExecuteNeed, reading: NeedReading): Means {
+  if (words.program === "") return "yes"; // `*`
+  const means = forbidsCommand(words, need, programNamesOf(reading));
+  return means === "no" && isOpaque(need) ? "maybe" : means;
+}
+
 /** Empty: the whole tool. */
-function patternOf(need: Need, call: CallFacts): string | undefined {
+function patternOf(reading: NeedReading, call: CallFacts): string | undefined {
+  const { need } = reading;
   switch (need.type) {
     case "read":
     case "write": {
-      const location = locate(need.path, call.root);
+      const location = locationOf(reading);
       if (location === undefined || (need.type === "write" && protectedName(location) !== undefined)) return undefined;
       return patternFor(location);
     }
     case "execute":
-      return isAtRoot(need, call.root) ? ruleWords(need)?.join(" ") : undefined;
+      return isAtRoot(reading) ? ruleWords(need)?.join(" ") : undefined;
     case "fetch":
       return urlPatternFor(need.url);
     case "other":

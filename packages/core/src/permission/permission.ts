@@ -1,10 +1,12 @@
 /** Whether a call may run: a pure function of the call and the policy. The order is deny, ask, allow, default (G14, G15, G17). */
 
 import { CapstanError } from "../errors.ts";
-import { locate } from "./path-pattern.ts";
+import { locate, type Location } from "./path-pattern.ts";
+import { locationOf, type NeedReading, readingOf } from "./need-reading.ts";
 import { type CallFacts, covers, forbids, isFree, namesTool, type Rule, rulesFor } from "./permission-rule.ts";
 import { protectedName } from "./protected-path.ts";
 import type { Need } from "../workspace.ts";
+import { writtenNames } from "./written-names.ts";
 
 export { parseRule, rulesFor, type CallFacts, type Rule } from "./permission-rule.ts";
 
@@ -82,7 +84,7 @@ function asked(call: CallFacts, policy: Policy): Verdict | undefined {
   }
   if (call.hook === "ask") return verdictOf("ask", "hook", `A hook asks before ${shown(call.tool)}`);
   if (call.word === "ask") return verdictOf("ask", "tool", `${shown(call.tool)} asks before this input`);
-  const problem = call.needs.map((need) => pathProblem(need, call.root)).find((found) => found !== undefined);
+  const problem = firstOf(readingOf(call).needs, (reading) => pathProblem(reading, call.root));
   return problem === undefined ? undefined : verdictOf("ask", "protected", problem);
 }
 
@@ -97,14 +99,14 @@ function allowed(call: CallFacts, policy: Policy): Verdict | undefined {
 /** Every need must be covered: by a rule, by accept-edits, or as one that needs no rule. */
 function allowedByRules(call: CallFacts, policy: Policy): Verdict | undefined {
   const rules = allowRules(policy);
-  const whole = rules.find(
-    ({ rule }) => namesTool(rule) && rule.pattern === undefined && forbids(rule, call) === "yes",
+  const whole = firstOf(rules, ({ all }) =>
+    all.find(({ rule }) => namesTool(rule) && rule.pattern === undefined && forbids(rule, call) === "yes"),
   );
   if (whole !== undefined) return ruled("allow", "Allowed by", whole.rule, whole.tier);
   let deciding: TieredRule | undefined;
   let edits = 0;
-  for (const need of call.needs) {
-    const cover = coverOf(call, need, rules, policy.mode);
+  for (const reading of readingOf(call).needs) {
+    const cover = coverOf(call, reading, rules, policy.mode);
     if (cover === undefined) return undefined;
     if (cover === "edit") edits++;
     else if (cover !== "free") deciding ??= cover;
@@ -114,22 +116,48 @@ function allowedByRules(call: CallFacts, policy: Policy): Verdict | undefined {
 }
 
 type TieredRule = { readonly tier: string; readonly rule: Rule };
+/** Rules that allow: all, and by the program that the words of a rule begin with those which may cover it, in their order. */
+type AllowRules = {
+  readonly all: readonly TieredRule[];
+  readonly byProgram: ReadonlyMap<string, readonly TieredRule[]>;
+  readonly others: readonly TieredRule[];
+};
+const known = new WeakMap<PolicyTier, AllowRules>();
 
-function allowRules(policy: Policy): readonly TieredRule[] {
-  return policy.tiers.flatMap(({ tier, allow }) => allow.map((rule) => ({ tier, rule })));
+function allowRules(policy: Policy): readonly AllowRules[] {
+  return policy.tiers.map((tier) => {
+    const found = known.get(tier) ?? allowRulesOf(tier);
+    known.set(tier, found);
+    return found;
+  });
+}
+
+function allowRulesOf({ tier, allow }: PolicyTier): AllowRules {
+  const all = allow.map((rule) => ({ tier, rule }));
+  const first = ({ rule }: TieredRule): string | undefined =>
+    rule.pattern === undefined ? undefined : rule.pattern.words?.words[0];
+  const programs = new Set(all.flatMap((rule) => first(rule) ?? []));
+  const covering = (program?: string): readonly TieredRule[] =>
+    all.filter((rule) => first(rule) === undefined || first(rule) === program);
+  return { all, byProgram: new Map([...programs].map((name) => [name, covering(name)])), others: covering() };
 }
 
 /** What allows one need; undefined when nothing does. */
 function coverOf(
   call: CallFacts,
-  need: Need,
-  rules: readonly TieredRule[],
+  reading: NeedReading,
+  rules: readonly AllowRules[],
   mode: PermissionMode,
 ): TieredRule | "edit" | "free" | undefined {
-  const covering = rules.find(({ rule }) => covers(rule, call, need));
-  if (covering !== undefined) return covering;
-  if (mode === "accept-edits" && isWriteInside(call, need)) return "edit";
-  return isFree(call, need) ? "free" : undefined;
+  const { need } = reading;
+  const program = need.type === "execute" ? need.words?.[0] : undefined;
+  for (const { all, byProgram, others } of rules) {
+    const candidates = typeof program === "string" ? (byProgram.get(program) ?? others) : all;
+    const covering = candidates.find(({ rule }) => covers(rule, call, reading));
+    if (covering !== undefined) return covering;
+  }
+  if (mode === "accept-edits" && isWriteInside(call, reading)) return "edit";
+  return isFree(call, reading) ? "free" : undefined;
 }
 
 function byDefault(call: CallFacts, policy: Policy): Verdict {
@@ -142,10 +170,10 @@ function byDefault(call: CallFacts, policy: Policy): Verdict {
   if (call.mcp === true) return askFor("default", "No rule allows this tool of an MCP server");
   if (!call.builtIn) return verdictOf("allow", "default", `${shown(call.tool)} is given in code`);
   const rules = allowRules(policy);
-  const acting = call.needs.find(
-    (need) => need.type !== "other" && coverOf(call, need, rules, policy.mode) === undefined,
+  const acting = readingOf(call).needs.find(
+    (reading) => reading.need.type !== "other" && coverOf(call, reading, rules, policy.mode) === undefined,
   );
-  if (acting !== undefined) return askFor("default", `No rule allows to ${described(acting)}`);
+  if (acting !== undefined) return askFor("default", `No rule allows to ${described(acting.need)}`);
   const reads = call.needs.some((need) => need.type === "read");
   if (ACTING_KINDS.has(call.kind)) return askFor("default", `No rule allows ${shown(call.tool)}`);
   return verdictOf(
@@ -155,35 +183,45 @@ function byDefault(call: CallFacts, policy: Policy): Verdict {
   );
 }
 
-/** Programs whose operands are files that they make, change or remove. */
-const WRITERS: ReadonlySet<string> = new Set(
-  "chmod chown cp dd install ln mkdir mv rm rmdir rsync shred tee touch truncate unlink".split(" "),
-);
-
-/** What keeps a path from being allowed by any rule. */
-function pathProblem(need: Need, root: string | undefined): string | undefined {
-  if (need.type === "execute") {
-    const [program, ...words] = need.words ?? [];
-    if (typeof program !== "string" || !WRITERS.has(program.slice(program.lastIndexOf("/") + 1))) return undefined;
-    const folder = need.folder ?? root;
-    const operands = words.flatMap((word) => (word === null ? [] : [word, word.slice(word.indexOf("=") + 1)]));
-    const problems = operands.map((path) => pathProblem({ type: "write", path }, folder));
-    return problems.find((found) => found !== undefined);
+/** What keeps a need from being allowed by any rule. */
+function pathProblem(reading: NeedReading, root: string | undefined): string | undefined {
+  const { need } = reading;
+  if (need.type === "read" || need.type === "write") {
+    if (need.uncertain === true) return `Where ${shown(need.path)} leads cannot be told before it is opened`;
+    return problemAt(need.path, need.type, locationOf(reading));
   }
-  if (need.type !== "read" && need.type !== "write") return undefined;
-  const location = locate(need.path, root);
-  if (location === undefined) return `Where ${shown(need.path)} lies cannot be told from its name`;
-  const name = need.type === "write" ? protectedName(location) : undefined;
-  return name && `Would change ${shown(need.path)}, which is protected (${shown(name)})`;
+  if (need.type !== "execute") return undefined;
+  const names = writtenNames(need);
+  if (names === undefined) return undefined;
+  const folder = need.folder ?? root;
+  return (
+    firstOf(names, (path) => problemAt(path, "write", locate(path, folder))) ??
+    firstOf(need.leads ?? [], (path) => problemAt(path, "write", locate(path, root)))
+  );
+}
+
+function problemAt(path: string, type: "read" | "write", location: Location | undefined): string | undefined {
+  if (location === undefined) return `Where ${shown(path)} lies cannot be told from its name`;
+  const name = type === "write" ? protectedName(location) : undefined;
+  return name && `Would change ${shown(path)}, which is protected (${shown(name)})`;
+}
+
+function firstOf<T, Found>(list: readonly T[], find: (item: T) => Found | undefined): Found | undefined {
+  for (const item of list) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function isReadOnly(call: CallFacts): boolean {
   return READ_ONLY_KINDS.has(call.kind) && call.needs.every((need) => need.type !== "write" && need.type !== "execute");
 }
 
-function isWriteInside(call: CallFacts, need: Need): boolean {
+function isWriteInside(call: CallFacts, reading: NeedReading): boolean {
+  const { need } = reading;
   if (need.type !== "write" || call.mcp === true || call.root === undefined) return false;
-  return locate(need.path, call.root)?.inside !== undefined;
+  return locationOf(reading)?.inside !== undefined;
 }
 
 /** Whether a rule's name means a known name; a server given as `mcp:server/*` knows all its tools. */

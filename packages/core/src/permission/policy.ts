@@ -1,22 +1,34 @@
 /** Which rules and which mode hold for a call of this session: the session's, the agent's and the runtime's tiers. */
 
-import type { PermissionRules } from "../agent.ts";
+import type { Permission, PermissionRules } from "../agent.ts";
+import { leftAlone, messageOf } from "../errors.ts";
 import type { PolicyText } from "../event.ts";
 import type { Hold } from "../hold.ts";
+import type { Need } from "../workspace.ts";
 import { type CallFacts, evaluate, parseRule, type PermissionMode, type Policy, type Verdict } from "./permission.ts";
+import { withRealPaths } from "./real-paths.ts";
 import type { SessionState } from "../session-state.ts";
 import type { PermissionWord, Tool } from "../tool.ts";
 
 const MODES: readonly string[] = ["ask", "accept-edits", "bypass", "plan", "never-ask"] satisfies PermissionMode[];
 
 /** The mode of the run if its input named one, else the session's; an unknown word means `ask`. */
-function effectiveMode(state: Pick<SessionState, "mode" | "run">): PermissionMode {
+export function effectiveMode(state: Pick<SessionState, "mode" | "run">): PermissionMode {
   return modeOf(state.run?.overrides?.mode ?? state.mode);
 }
 
-/** Whether a person may be asked: not where the session or one of its ancestors never asks. */
-export function canAsk(state: Pick<SessionState, "mode" | "run" | "parent">): boolean {
-  const modes = [effectiveMode(state), ...(state.parent?.policies ?? []).map(({ mode }) => mode)];
+/** Of an agent that took the session over: its own mode holds beside the session's, which was chosen for another one. */
+function modeBeside({ state, agent }: Acting): PermissionMode | undefined {
+  const { mode } = agent.permission;
+  return state.agent === state.openedWith || mode === effectiveMode(state) ? undefined : mode;
+}
+
+type Acting = { readonly state: SessionState; readonly agent: { readonly permission: Permission } };
+
+/** Whether a person may be asked: not where the session, who took it over, or an ancestor never asks. */
+export function canAsk(acting: Acting): boolean {
+  const { state } = acting;
+  const modes = [effectiveMode(state), modeBeside(acting), ...(state.parent?.policies ?? []).map(({ mode }) => mode)];
   return !modes.includes("never-ask");
 }
 
@@ -35,11 +47,39 @@ function modeOf(mode: string): PermissionMode {
   return MODES.includes(mode) ? (mode as PermissionMode) : "ask"; // checked on this line
 }
 
-/** The verdict on a call as the rules are now. `input` was checked against the tool's schema. */
-export function judge(hold: Hold, tool: Tool, input: unknown, hooks: HookWords = {}): Verdict {
+/** The verdict on a call as rules and links are now. `input` was checked against the tool's schema. */
+export async function judge(hold: Hold, tool: Tool, input: unknown, hooks: HookWords = {}): Promise<Verdict> {
   const { state, agent, definitions } = hold;
-  const call = callFacts(tool, input, state.workspace?.root, hooks.all);
-  return verdictIn(state, call, policyOf(state, agent.permission, definitions.permission), hooks);
+  let call: CallFacts;
+  try {
+    call = await followed(hold, callFacts(tool, input, state.workspace?.root, hooks.all));
+  } catch (error) {
+    const reason = `it cannot be told what this call of ${tool.name} touches: ${messageOf(error)}`;
+    return { verdict: "deny", reason, by: "tool", remember: false };
+  }
+  const policy = policyOf(state, agent.permission, definitions.permission);
+  const verdict = verdictIn(state, call, policy, hooks);
+  const mode = modeBeside(hold);
+  return mode === undefined ? verdict : stricter(verdict, evaluate(call, { ...policy, mode }));
+}
+
+/** A deny before an ask before an allow. */
+function stricter(verdict: Verdict, other: Verdict): Verdict {
+  if (verdict.verdict === "deny" || other.verdict === "allow") return verdict;
+  return other.verdict === "deny" || verdict.verdict === "allow" ? other : verdict;
+}
+
+/** A command with what its files are by their real paths. Other tools open no file by another name than its own. */
+async function followed({ state, definitions }: Hold, call: CallFacts): Promise<CallFacts> {
+  if (call.kind !== "execute" || state.workspace === undefined) return call;
+  const workspace = await definitions.workspace(state.workspace);
+  if (workspace.realPaths === undefined) return call;
+  const needs = await withRealPaths(
+    call.needs,
+    workspace.root,
+    (paths) => workspace.realPaths?.(paths) ?? Promise.resolve([]),
+  );
+  return needs === call.needs ? call : { ...call, needs };
 }
 
 /** What hooks say of a call: all of them, and those that are not a sub-agent's own, which alone count for its ancestors. */
@@ -75,8 +115,14 @@ function narrowed(verdict: Verdict, call: CallFacts, policy: PolicyText, always:
   return parent.verdict === "ask" && (verdict.verdict !== "ask" || !parent.remember) ? parent : verdict;
 }
 
-/** What holds here now, as text, for the sessions of sub-agents. */
-export function policyText({ state, agent, definitions }: Hold): PolicyText {
+/** What holds here now, as text, for the sessions of sub-agents: each is a consent that a call needs. */
+export function policyTexts(hold: Hold): readonly PolicyText[] {
+  const policy = policyText(hold);
+  const mode = modeBeside(hold);
+  return mode === undefined ? [policy] : [policy, { ...policy, mode }];
+}
+
+function policyText({ state, agent, definitions }: Hold): PolicyText {
   const lists = [
     { tier: "session", allow: state.rules, ask: [], deny: [] },
     { tier: "agent", allow: [], ask: [], deny: [], ...agent.permission },
@@ -90,18 +136,49 @@ export function policyText({ state, agent, definitions }: Hold): PolicyText {
   };
 }
 
-/** What rules are matched against. `input` was checked against the tool's schema, `root` is the workspace's. */
+/**
+ * What rules are matched against. `input` was checked against the tool's schema, `root` is the workspace's. Throws what
+ * the tool's own functions throw, and where they name no needs.
+ */
 export function callFacts(tool: Tool, input: unknown, root: string | undefined, hook?: PermissionWord): CallFacts {
   const { name, kind, builtIn, permission } = tool;
   return {
     tool: name,
     kind,
     builtIn,
-    needs: tool.needs(input),
-    ...(typeof permission === "function" ? { word: permission(input) } : permission && { standing: permission }),
+    needs: checkedNeeds(tool.needs(input)),
+    ...(typeof permission === "function"
+      ? { word: wordOf(permission(input)) }
+      : permission && { standing: permission }),
     ...(hook !== undefined && { hook }),
     ...(root !== undefined && { root }),
   };
+}
+
+/** What names a need of each type. */
+const NAMED_BY = {
+  read: "path",
+  write: "path",
+  execute: "command",
+  fetch: "url",
+  other: "what",
+} as const satisfies Record<Need["type"], string>;
+
+/** Of an author's function: its type is a promise, not a fact. */
+function checkedNeeds(needs: readonly Need[]): readonly Need[] {
+  if (leftAlone(needs)) throw new Error("its needs come too late");
+  for (const need of needs) {
+    const name = NAMED_BY[need.type] as string | undefined;
+    if (name === undefined || typeof (need as { readonly [name: string]: unknown })[name] !== "string")
+      throw new Error("its needs do not say so");
+  }
+  return needs;
+}
+
+/** An author's function may say what is no word: a person then decides. */
+function wordOf(said: PermissionWord): PermissionWord {
+  leftAlone(said);
+  return said === "allow" || said === "deny" ? said : "ask";
 }
 
 /** The rules that hold for a call, by tier. */

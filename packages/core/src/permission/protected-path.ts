@@ -32,7 +32,11 @@ export function protectedName(location: Location): string | undefined {
   if (location.nearlyInside === undefined && location.absolute && names[0] === "etc") return "/etc";
   return names.find((name, at) => {
     const folded = trimmedName(name);
-    return FOLDERS.has(folded) || CONFIG.test(folded) || (at === names.length - 1 && FILES.has(folded));
+    return (
+      FOLDERS.has(folded) ||
+      (/^[cg]/.test(folded) && CONFIG.test(folded)) ||
+      (at === names.length - 1 && FILES.has(folded))
+    );
   });
 }
 

@@ -9,6 +9,8 @@ export type WordPattern = {
   readonly words: readonly string[];
   /** Ended in ` *`: any further words may follow. */
   readonly open: boolean;
+  /** The first word as the name of a program. */
+  readonly program: string;
 };
 
 type Words = readonly (string | null)[];
@@ -33,6 +35,11 @@ function plainWords(command: string): readonly string[] | undefined {
   return isPlain(words) ? words : undefined;
 }
 
+/** The words of the need as the names of programs. */
+export function programsOf(need: ExecuteNeed): Words {
+  return (need.words ?? plainWords(need.command) ?? []).map((word) => word && programName(word));
+}
+
 /** The words of a rule that means just this command; undefined when a rule cannot say them. */
 export function ruleWords(need: ExecuteNeed): readonly string[] | undefined {
   if (need.words === undefined) return plainWords(need.command);
@@ -44,9 +51,9 @@ export function ruleWords(need: ExecuteNeed): readonly string[] | undefined {
 export function parseWordPattern(text: string): WordPattern | undefined {
   const open = /^(.*?)(?:(?:^|[ \t]+)|:)\*$/s.exec(text.trim());
   const literal = open === null ? text : (open[1] ?? "");
-  if (open !== null && literal === "") return { words: [], open: true };
+  if (open !== null && literal === "") return { words: [], open: true, program: "" };
   const words = plainWords(literal);
-  return words && { words, open: open !== null };
+  return words && { words, open: open !== null, program: programName(words[0] ?? "") };
 }
 
 /** Whether a rule that allows covers the command: word for word, and of an open rule only what it may leave open. */
@@ -58,24 +65,28 @@ export function coversCommand(pattern: WordPattern, need: ExecuteNeed): boolean 
   return pattern.words.length >= (need.named ?? 1) && beginsWith(words, pattern.words);
 }
 
-/**
- * Whether a rule that forbids means the command. `maybe`: it cannot be told, because the words are not known, run another
- * program, or are those of the rule in another order or spelling (`git -C folder push` under `git push *`).
- */
-export function forbidsCommand(pattern: WordPattern, need: ExecuteNeed): "yes" | "maybe" | "no" {
-  if (pattern.open && pattern.words.length === 0) return "yes";
+/** Whether the command may be any other, whatever its words: its program is not known, or runs what they say. */
+export function isOpaque(need: ExecuteNeed): boolean {
   const words = need.words ?? plainWords(need.command);
   const called = words?.[0];
-  if (words === undefined || typeof called !== "string") return "maybe";
-  const [wanted = "", ...rest] = pattern.words;
-  const isSame = programName(wanted) === programName(called);
-  if (isSame) {
-    const means = meansSame({ words: rest, open: pattern.open }, words.slice(1));
+  if (words === undefined || typeof called !== "string") return true;
+  return (need.words === undefined || (need.named ?? 1) >= words.length) && RUNS_OTHERS.has(programName(called));
+}
+
+/**
+ * Whether a rule that forbids means a command that is not opaque. `maybe`: it cannot be told, because words are not known,
+ * or are those of the rule in another order or spelling (`git -C folder push` under `git push *`). `programs` gives what
+ * `programsOf` does.
+ */
+export function forbidsCommand(pattern: WordPattern, need: ExecuteNeed, programs: Words): "yes" | "maybe" | "no" {
+  const words = need.words ?? plainWords(need.command) ?? [];
+  const start = programs.indexOf(pattern.program);
+  if (start < 0) return "no";
+  if (start === 0) {
+    const means = meansSame({ ...pattern, words: pattern.words.slice(1) }, words.slice(1));
     if (means !== "no") return means;
   }
-  const isOpaque = need.words === undefined || (need.named ?? 1) >= words.length;
-  if (isOpaque && RUNS_OTHERS.has(programName(called))) return "maybe";
-  return isWithin(pattern.words, words) ? "maybe" : "no";
+  return isWithin(pattern, words, start) ? "maybe" : "no";
 }
 
 function isPlain(words: readonly string[]): boolean {
@@ -122,18 +133,16 @@ function hasAll(wanted: readonly string[], words: Words): boolean {
   return words.length > given.length || wanted.every(has);
 }
 
-function isWithin(some: readonly string[], words: Words): boolean {
-  let found = 0;
-  for (const word of words) {
-    const wanted = some[found];
-    if (word === null) continue;
-    if (wanted === word || (found === 0 && programName(wanted ?? "") === programName(word))) found++;
-  }
-  return found === some.length;
+/** Whether the words of the rule stand in this order among the words from `start` on, where its program does. */
+function isWithin(pattern: WordPattern, words: Words, start: number): boolean {
+  let found = 1;
+  for (let at = start + 1; at < words.length; at++) if (words[at] === pattern.words[found]) found++;
+  return found >= pattern.words.length;
 }
 
 /** The program whatever folder it is named by, and as file systems without case find it. */
 function programName(word: string): string {
+  if (/^[a-z0-9_-]+$/.test(word)) return word;
   const name = word.slice(word.lastIndexOf("/") + 1).toLowerCase();
   return name.replace(/\.(?:exe|cmd|bat|com)$/, "");
 }

@@ -12,7 +12,8 @@ type OpenBlock = { readonly started: Live; delta: Delta | undefined };
 /** What one session's readers share. Publishing costs nothing when nobody reads, but for the open blocks that late readers need. */
 export class Channel {
   readonly sessionId: string;
-  readonly agent: string;
+  /** In charge now, as far as this process has heard. */
+  agent: string;
   readonly #readers = new Set<Reader>();
   readonly #blocks = new Map<string, OpenBlock>();
   #bufferedChars = 0;
@@ -35,6 +36,7 @@ export class Channel {
   publishFact(fact: Fact): void {
     this.#position = { seq: fact.seq, eph: 0 };
     if (fact.type === "turn.finished" || fact.type === "run.finished") this.#forget();
+    this.agent = inCharge(fact) ?? this.agent;
     this.#push(fact);
   }
 
@@ -61,15 +63,18 @@ export class Channel {
     for (const reader of this.#readers) reader.end();
   }
 
-  /** Facts after `after.seq`, then what comes, with one merged delta for each block that is open. */
-  subscribe(after: Position, read: ReadPage): AsyncIterableIterator<Envelope> & { end(): void } {
-    const reader = new Reader(this, after, read, () => this.#readers.delete(reader));
+  /** Facts after `after.seq`, then what comes, with one merged delta for each block that is open. `left` is told of the end. */
+  subscribe(after: Position, read: ReadPage, left?: () => void): AsyncIterableIterator<Envelope> & { end(): void } {
+    const reader = new Reader(this, after, read, () => {
+      this.#readers.delete(reader);
+      left?.();
+    });
     this.#readers.add(reader);
     return reader;
   }
 
-  wrap(event: Fact | Live): Envelope {
-    return { sessionId: this.sessionId, agent: this.agent, event };
+  wrap(event: Fact | Live, agent: string = this.agent): Envelope {
+    return { sessionId: this.sessionId, agent, event };
   }
 
   /**
@@ -112,6 +117,12 @@ function isDelta(event: Live | LiveBody): event is Delta {
   return "delta" in event;
 }
 
+/** Who takes charge by this fact, if somebody does. */
+function inCharge(fact: Fact): string | undefined {
+  if (fact.type === "tool.finished") return fact.handoff;
+  return fact.type === "session.created" ? fact.agent : undefined;
+}
+
 type Position = { readonly seq: number; readonly eph: number };
 
 function positionOf(event: Fact | Live): Position {
@@ -148,6 +159,8 @@ class Reader implements AsyncIterableIterator<Envelope> {
   /** Read from the store or rebuilt from open blocks: comes before what was pushed. */
   #page: readonly Envelope[] = [];
   #nextOfPage = 0;
+  /** In charge as of what was delivered; `undefined`: whoever is now. */
+  #agent: string | undefined;
   /** The page holds open blocks, not facts. */
   #pageIsLive = false;
   #pushed: Envelope[] = [];
@@ -156,6 +169,7 @@ class Reader implements AsyncIterableIterator<Envelope> {
   #stale = true;
   #ended = false;
   #arrived: (() => void) | undefined;
+  #waiting: Promise<IteratorResult<Envelope>> | undefined;
 
   constructor(channel: Channel, after: Position, read: ReadPage, left: () => void) {
     this.#channel = channel;
@@ -170,8 +184,11 @@ class Reader implements AsyncIterableIterator<Envelope> {
   }
 
   next(): Promise<IteratorResult<Envelope>> {
+    if (this.#waiting !== undefined) return this.#waiting.then(() => this.next());
     const value = this.#take();
-    return value === undefined ? this.#wait() : Promise.resolve({ value, done: false });
+    if (value !== undefined) return Promise.resolve({ value, done: false });
+    if (this.#ended) return Promise.resolve({ value: undefined, done: true });
+    return (this.#waiting = this.#wait());
   }
 
   return(): Promise<IteratorResult<Envelope>> {
@@ -180,6 +197,7 @@ class Reader implements AsyncIterableIterator<Envelope> {
   }
 
   end(): void {
+    if (this.#ended) return;
     this.#ended = true;
     this.#left();
     this.#arrived?.();
@@ -202,13 +220,20 @@ class Reader implements AsyncIterableIterator<Envelope> {
   }
 
   async #wait(): Promise<IteratorResult<Envelope>> {
-    for (;;) {
-      const value = this.#take();
-      if (value !== undefined) return { value, done: false };
-      if (this.#ended) return { value: undefined, done: true };
-      if (this.#stale) await this.#refill();
-      else await new Promise<void>((resolve) => (this.#arrived = resolve));
-      this.#arrived = undefined;
+    try {
+      for (;;) {
+        if (this.#stale) await this.#refill();
+        else await new Promise<void>((resolve) => (this.#arrived = resolve));
+        this.#arrived = undefined;
+        const value = this.#take();
+        if (value !== undefined) return { value, done: false };
+        if (this.#ended) return { value: undefined, done: true };
+      }
+    } catch (error) {
+      this.end();
+      throw error;
+    } finally {
+      this.#waiting = undefined;
     }
   }
 
@@ -225,8 +250,14 @@ class Reader implements AsyncIterableIterator<Envelope> {
     // only the last of them moves the cursor: who leaves before it gets all of them again
     const events = this.#stale ? facts : open.map((event, index) => (index < last ? { ...event, ...this.#at } : event));
     this.#pageIsLive = !this.#stale;
-    this.#page = events.map((event) => this.#channel.wrap(event));
+    this.#page = events.map((event) => this.#asOf(event));
     this.#nextOfPage = 0;
+  }
+
+  /** A log that is read from its beginning tells who was in charge when. */
+  #asOf(event: Fact | Live): Envelope {
+    this.#agent = (isLive(event) ? undefined : inCharge(event)) ?? this.#agent;
+    return this.#channel.wrap(event, this.#agent);
   }
 
   /** The next event to deliver; `undefined` when there is none, or when facts are missing before it. */
@@ -247,6 +278,7 @@ class Reader implements AsyncIterableIterator<Envelope> {
         return undefined;
       }
       this.#dropPushed();
+      this.#agent = envelope.agent;
       if (this.#advance(event)) return envelope;
     }
     return undefined;

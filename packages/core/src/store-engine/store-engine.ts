@@ -6,6 +6,7 @@ import type { Drive, Engine, EventsOptions, WorkOptions } from "../engine.ts";
 import { CapstanError } from "../errors.ts";
 import type { Envelope, Fact, FactOf } from "../event.ts";
 import { forkFacts } from "./fork.ts";
+import { Opening } from "./opening.ts";
 import type { Ids } from "../ids.ts";
 import { hashJson, type Json } from "../json.ts";
 import type { Accepted, Op, OpOf } from "../op.ts";
@@ -87,24 +88,27 @@ class StoreEngine implements Engine {
     this.#worker.mailFor(sessionId, agent);
   }
 
-  async *events(sessionId: string, options: EventsOptions = {}): AsyncIterable<Envelope> {
+  events(sessionId: string, options: EventsOptions = {}): AsyncIterable<Envelope> {
+    return new Opening(() => this.#subscribe(sessionId, options));
+  }
+
+  async #subscribe(sessionId: string, options: EventsOptions): Promise<AsyncIterator<Envelope>> {
+    const { signal, background = false } = options;
     const summary = await this.#known(sessionId);
     const channel = this.#channel(sessionId, summary.agent);
-    const reader = channel.subscribe(parseCursor(options.after, summary.head), (after) =>
-      this.#store.read(sessionId, { after }),
-    );
-    this.#watch();
-    const end = (): void => reader.end();
-    options.signal?.addEventListener("abort", end, { once: true });
-    const letGo = options.background === true ? undefined : this.#clock.after(WATCH_MS, () => undefined);
-    try {
-      if (options.signal?.aborted !== true) yield* reader;
-    } finally {
+    const after = parseCursor(options.after, summary.head);
+    const read = (from: number): Promise<readonly Fact[]> => this.#store.read(sessionId, { after: from });
+    const letGo = background ? undefined : this.#clock.after(WATCH_MS, () => undefined);
+    const reader = channel.subscribe(after, read, () => {
       letGo?.();
-      reader.end();
-      options.signal?.removeEventListener("abort", end);
+      signal?.removeEventListener("abort", end);
       if (!channel.watched && !this.#worker.holds(sessionId)) this.#channels.delete(sessionId);
-    }
+    });
+    const end = (): void => reader.end();
+    this.#watch();
+    signal?.addEventListener("abort", end, { once: true });
+    if (signal?.aborted === true) end();
+    return reader;
   }
 
   async *read(sessionId: string, options: LogSlice = {}): AsyncIterable<Fact> {

@@ -56,6 +56,7 @@ function journalOf(store: Store, epoch: number, head: number): StoreJournal {
     mail: [],
     channel: new Channel("ses_1", "helper"),
     commit: "tick",
+    failed: undefined,
     timerSet: () => undefined,
   });
 }

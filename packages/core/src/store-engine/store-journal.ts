@@ -2,8 +2,8 @@
 
 import type { Channel } from "./broadcast.ts";
 import type { Clock } from "../clock.ts";
-import { CapstanError } from "../errors.ts";
-import type { Fact, Live, LiveBody, NewFact } from "../event.ts";
+import { CapstanError, messageOf } from "../errors.ts";
+import type { Fact, Live, LiveBody, NewFact, Problem } from "../event.ts";
 import type { AppendOptions, Appended, Journal } from "../journal.ts";
 import type { Json } from "../json.ts";
 import { LIMITS } from "../limits.ts";
@@ -23,6 +23,7 @@ type StoreJournalOptions = {
   readonly channel: Channel;
   /** "tick": what nobody waits for is written at the end of the tick, together. "each": every append is a write. */
   readonly commit: "tick" | "each";
+  readonly failed: Problem | undefined;
   /** Told when a timer was set for `at`. */
   readonly timerSet: (at: number) => void;
 };
@@ -43,6 +44,7 @@ export class StoreJournal implements Journal {
   readonly sessionId: string;
   readonly epoch: number;
   readonly attemptId: string;
+  failed?: Problem | undefined;
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #channel: Channel;
@@ -71,6 +73,7 @@ export class StoreJournal implements Journal {
     this.sessionId = hold.sessionId;
     this.epoch = hold.epoch;
     this.attemptId = hold.attemptId;
+    if (hold.failed !== undefined) this.failed = hold.failed;
     this.#store = store;
     this.#clock = clock;
     this.#channel = hold.channel;
@@ -113,6 +116,7 @@ export class StoreJournal implements Journal {
       // in place: a copy of each of so many shapes costs more than all else here
       const fact: Fact = Object.assign(newFact, { seq: this.#head + fresh.length + 1, at });
       this.#note(fact);
+      if (fact.type === "run.finished") this.failed = undefined;
       fresh.push(fact);
       return fact;
     });
@@ -185,8 +189,9 @@ export class StoreJournal implements Journal {
         pending.resolve();
       },
       (error: unknown) => {
-        this.lose(error);
-        pending.reject(error);
+        const cause = isWritable(write) ? toStoreFailure(error) : error;
+        this.lose(cause);
+        pending.reject(cause);
       },
     );
   }
@@ -282,4 +287,22 @@ export class StoreJournal implements Journal {
     this.#shownEph = events.at(-1)?.eph ?? this.#shownEph;
     this.#channel.publishLive(events);
   }
+}
+
+/** Whether the store is to blame when this was not written. */
+function isWritable(write: Append): boolean {
+  try {
+    JSON.stringify(write);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function toStoreFailure(error: unknown): CapstanError {
+  if (CapstanError.is(error)) return error;
+  return new CapstanError("store-failed", `The store did not take the write (${messageOf(error)}); try again`, {
+    cause: error,
+    retryable: true,
+  });
 }

@@ -47,9 +47,10 @@ export function summarize(summary: SessionSummary, fact: Fact): SessionSummary {
     case "run.resumed":
     case "turn.started":
     case "tool.started":
-    case "tool.finished":
     case "step.finished":
       return awake(summary);
+    case "tool.finished":
+      return fact.handoff === undefined ? awake(summary) : { ...awake(summary), agent: fact.handoff };
     case "task.finished":
       return fact.runId === summary.runId ? awake(summary) : summary;
     case "request.opened":

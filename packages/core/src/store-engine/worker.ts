@@ -4,6 +4,7 @@ import type { Channel } from "./broadcast.ts";
 import type { Clock } from "../clock.ts";
 import type { Drive, WorkOptions } from "../engine.ts";
 import { CapstanError, toProblem } from "../errors.ts";
+import type { Problem } from "../event.ts";
 import type { Ids } from "../ids.ts";
 import { LIMITS } from "../limits.ts";
 import type { PendingSession, Store } from "../store.ts";
@@ -34,6 +35,8 @@ export class Worker {
   readonly #waiting = new Set<string>();
   /** Sessions that could not be driven here, and why; asked again when they get new mail or an agent is added. */
   readonly #stuck = new Set<string>();
+  /** Sessions whose last hold ended with an error that nobody foresaw. */
+  readonly #failed = new Map<string, Problem>();
   readonly #sightings = new Map<string, Sighting>();
   #job: { readonly drive: Drive; readonly which: "own" | "all" } | undefined;
   #registered: Promise<void> | undefined;
@@ -97,9 +100,9 @@ export class Worker {
     }
   }
 
-  /** Something in the store changed: there may be mail for what is held, and sessions to take. */
+  /** Something in the store changed: there may be sessions to take, and mail for what is held, as the scan finds out. */
   changed(): void {
-    for (const { journal } of this.#held.values()) journal.mailArrived();
+    if (this.#job === undefined) for (const { journal } of this.#held.values()) journal.mailArrived();
     this.#scan();
   }
 
@@ -171,7 +174,7 @@ export class Worker {
       if (held !== undefined) held.journal.mailArrived();
       else if (!this.#wants(sessionId)) continue;
       else if (owner === undefined || owner === this.#owner) {
-        await this.#take(session); // own: its release failed
+        await this.#take(session).catch(passOver); // own: its release failed
         this.#held.get(sessionId)?.journal.mailArrived(); // mail may have come while it was taken
       } else foreign.push(session);
     }
@@ -208,7 +211,7 @@ export class Worker {
       const owner = session.owner ?? "";
       const state = owners.get(owner);
       if (state === undefined || state.alive === false || this.#standsStill(owner, state.beat, now))
-        await this.#take(session, owner);
+        await this.#take(session, owner).catch(passOver);
     }
     this.#lookAgain(now + LIMITS.beatMs);
   }
@@ -275,30 +278,42 @@ export class Worker {
       mail,
       channel: this.#options.channelOf(sessionId, agent),
       commit: this.#options.commit,
+      failed: this.#failed.get(sessionId),
       timerSet: (at) => this.#timerSet(at),
     });
-    const driving = this.#drive(job.drive, journal);
+    const driving = this.#drive(job.drive, journal, agent);
     this.#held.set(sessionId, { journal, driving });
+    this.#failed.delete(sessionId);
     this.#beat();
     if (this.#closed) journal.lose(new CapstanError("closed", "The engine was closed"));
     else if (this.#job !== job) journal.drain();
     return true;
   }
 
-  async #drive(drive: Drive, journal: StoreJournal): Promise<void> {
+  async #drive(drive: Drive, journal: StoreJournal, agent: string): Promise<void> {
     const { sessionId, epoch } = journal;
+    let again = false;
     try {
       await drive(journal);
     } catch (error) {
-      this.#report(journal, error);
+      again = this.#endsRun(journal, error);
+      if (!again) this.#report(journal, error);
     } finally {
       await journal.flush().catch(() => undefined); // it reported itself
       journal.lose(new CapstanError("lost-ownership", `This hold on ${sessionId} is over`));
       this.#held.delete(sessionId);
       this.#options.holdEnded(sessionId);
       await this.#store.release(sessionId, epoch).catch(() => undefined); // whoever opens next takes over from a dead owner
-      this.#scan();
+      if (again) this.#take({ sessionId, agent }).catch(() => this.#scan());
+      else this.#scan();
     }
+  }
+
+  /** Whether another hold is to end the run with this error: once, for what is neither the store's nor a person's to put right. */
+  #endsRun({ sessionId, failed }: StoreJournal, error: unknown): boolean {
+    if (CapstanError.is(error) || failed !== undefined) return false;
+    this.#failed.set(sessionId, toProblem(error));
+    return true;
   }
 
   /**
@@ -331,4 +346,9 @@ export class Worker {
     };
     this.#cancelBeat = this.#clock.after(LIMITS.beatMs, fire, { background: true });
   }
+}
+
+/** One session that was removed, or is damaged, does not keep the others waiting. */
+function passOver(error: unknown): void {
+  if (!CapstanError.is(error, "session-not-found", "session-damaged")) throw error;
 }

@@ -96,6 +96,16 @@ export const sessionCases: readonly StoreCase[] = [
     },
   },
   {
+    name: "SUB-08 lists a session by the agent that has taken it over",
+    async run(store) {
+      const { epoch } = await held(store, "ses_1");
+      const summary = { ...(await summaryOf(store, "ses_1")), agent: "cook", head: 2 };
+      await store.append(write("ses_1", epoch, [dataFact(2, 1)], { summary }), { sync: false });
+      assert.deepEqual(await store.list({ agent: "cook" }), [summary]);
+      assert.deepEqual(await store.list({ agent: "helper" }), []);
+    },
+  },
+  {
     name: "moves a key to another session, once",
     async run(store) {
       const { epoch } = await held(store, "ses_2");

@@ -27,6 +27,8 @@ export type GroupOptions = {
   /** Opens a connection: the first one, and another after a failure. */
   readonly open: () => Database;
   readonly db: Database;
+  /** Throws when what was committed is not where the next process will look for it. */
+  readonly inPlace: () => void;
 };
 
 /** Work in one transaction; more waits for the next, so that neither the lock nor the thread is held for long. */
@@ -112,6 +114,7 @@ function perform(state: State, items: readonly Item[]): boolean {
     outcomes = attemptAll(state, items);
     state.db?.run("COMMIT");
     state.busySince = undefined;
+    if (items.some(({ kind }) => kind === "sync" || kind === "barrier")) state.options.inPlace();
     if (items.some(({ kind }) => kind !== "read")) state.unsynced = state.synchronous !== "FULL";
   } catch (error) {
     if (sqliteCode(error) === SQLITE.BUSY && waitForLock(state)) return false;

@@ -26,7 +26,7 @@ export function release(db: Database, sessionId: string, epoch: number): void {
 const HELD =
   "SELECT number, head FROM sessions WHERE id = ? AND epoch = ? AND head = coalesce(?, head) AND owner IS NOT NULL AND damage IS NULL";
 const MOVE = "UPDATE sessions SET head = ? WHERE number = ?"; // `RETURNING` would make a table for the row, each time
-const MOVE_AND_SUM_UP = "UPDATE sessions SET head = ?, status = ?, summary = ? WHERE number = ?";
+const MOVE_AND_SUM_UP = "UPDATE sessions SET head = ?, status = ?, agent = ?, summary = ? WHERE number = ?";
 
 type Held = { readonly number: number; readonly head: number };
 
@@ -38,7 +38,8 @@ export function append(db: Database, write: Append): Held {
   if (held === undefined) throw refused(db, write);
   const { number } = held;
   const head = held.head + facts.length;
-  if (summary !== undefined) db.run(MOVE_AND_SUM_UP, head, summary.status, summaryText(summary), number);
+  if (summary !== undefined)
+    db.run(MOVE_AND_SUM_UP, head, summary.status, toText(summary.agent), summaryText(summary), number);
   else if (facts.length > 0) db.run(MOVE, head, number);
   addFacts(db, sessionId, number, held.head, facts);
   consumeMail(db, sessionId, number, consumes);

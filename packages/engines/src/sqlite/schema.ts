@@ -19,6 +19,9 @@ const CHECKED_BYTES = 8 * 1024 * 1024;
 /** 8 MB of log: pages that many commits share are copied once, and no copy holds the thread for long. */
 const CHECKPOINT_PAGES = 2_000;
 
+/** What is left of the log when it is begun anew. */
+export const WAL_BYTES = 67_108_864;
+
 export type Migration = (db: Database) => void;
 
 /**
@@ -121,7 +124,7 @@ function refuseForeign(path: string, found: Found): void {
 function bringUp(db: Database, path: string): void {
   if (versionOf(db) === 0) create(db, path);
   db.exec("PRAGMA journal_mode = WAL");
-  db.exec("PRAGMA journal_size_limit = 67108864");
+  db.exec(`PRAGMA journal_size_limit = ${WAL_BYTES}`);
   db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   migrate(db, path, MIGRATIONS);
 }

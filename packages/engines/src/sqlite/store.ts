@@ -12,7 +12,8 @@ import { group, type Group, type Kind } from "./group.ts";
 import * as holding from "./holding.ts";
 import * as mail from "./mail.ts";
 import * as owners from "./owners.ts";
-import { openStore } from "./schema.ts";
+import { inPlace } from "./in-place.ts";
+import { openStore, WAL_BYTES } from "./schema.ts";
 import { find, quarantine } from "./session-row.ts";
 import * as sessions from "./sessions.ts";
 import { watcher } from "./watcher.ts";
@@ -42,7 +43,19 @@ export async function openSqliteStore(options: StoreOptions): Promise<Store> {
     throw toStoreError(error, path);
   }
   const full = durability === "full";
-  const work = group({ path, full, clock, open: () => connectTo(true), db });
+  let place = inPlace(path, WAL_BYTES);
+  const reopen = (): Database => {
+    const again = connectTo(true);
+    try {
+      checkAnchors(again, anchorPath); // it may be another file, or one that lost its end
+    } catch (error) {
+      again.close();
+      throw error;
+    }
+    place = inPlace(path, WAL_BYTES);
+    return again;
+  };
+  const work = group({ path, full, clock, open: reopen, db, inPlace: () => place() });
   const anchors = anchorKeeper({ path: anchorPath, clock, barrier: () => work.sync() });
   return store({ id: `sqlite:${path}`, work, anchors, anchorPath, clock, full });
 }
