@@ -81,7 +81,7 @@ export function agent<Output = string>(definition: AgentDefinition<Output>): Age
     new CapstanError("agent-invalid", `Agent ${JSON.stringify(name)}: ${problem}`);
   if (typeof name !== "string" || name.trim() === "") throw invalid("it needs a name");
   if (model === undefined || model === null || model === "")
-    throw invalid('it needs a model, such as "anthropic/claude-sonnet-5"');
+    throw invalid('it needs a model, such as "anthropic/claude-sonnet-5-5"');
   if (typeof instructions !== "string" && typeof instructions !== "function") throw invalid("it needs instructions");
   const { waitMs } = definition.permission ?? {};
   if (waitMs !== undefined && !(Number.isSafeInteger(waitMs) && waitMs > 0))

@@ -2,7 +2,15 @@
 
 import { CapstanError } from "../errors.ts";
 import type { ToolKind } from "../event.ts";
-import { type CallReading, isAtRoot, locationOf, type NeedReading, programNamesOf, readingOf } from "./need-reading.ts";
+import {
+  type CallReading,
+  isAtRoot,
+  locationOf,
+  type NamedFile,
+  type NeedReading,
+  programNamesOf,
+  readingOf,
+} from "./need-reading.ts";
 import {
   coversPath,
   forbidsBelow,

@@ -78,28 +78,6 @@ function screen(events: readonly Event[], blockId: string): string {
 }
 
 describe("parseCursor", () => {
-  it("gives events that are asked for at once in their order, and ends for all when the store cannot be read", async () => {
-    const session = new Session();
-    session.fact();
-    const reader = session.subscribe();
-    const asked = Promise.all([reader.next(), reader.next(), reader.next()]);
-    session.fact();
-    session.fact();
-    expect((await asked).map(({ value }) => (value?.event as Fact).seq)).toEqual([1, 2, 3]);
-    reader.end();
-    expect((await reader.next()).done).toBe(true);
-
-    let left = 0;
-    const failing = session.channel.subscribe(
-      parseCursor("0", 3),
-      () => Promise.reject(new Error("no store")),
-      () => left++,
-    );
-    await expect(failing.next()).rejects.toThrow("no store");
-    expect(left).toBe(1);
-    expect((await failing.next()).done).toBe(true);
-  });
-
   it("DUR-07 reads all forms of a cursor", () => {
     expect(parseCursor(undefined, 9)).toEqual({ seq: 0, eph: 0 });
     expect(parseCursor("end", 9)).toEqual({ seq: 9, eph: 0 });
@@ -129,6 +107,28 @@ describe("parseCursor", () => {
 });
 
 describe("a channel", () => {
+  it("gives events that are asked for at once in their order, and ends for all when the store cannot be read", async () => {
+    const session = new Session();
+    session.fact();
+    const reader = session.subscribe();
+    const asked = Promise.all([reader.next(), reader.next(), reader.next()]);
+    session.fact();
+    session.fact();
+    expect((await asked).map(({ value }) => (value?.event as Fact).seq)).toEqual([1, 2, 3]);
+    reader.end();
+    expect((await reader.next()).done).toBe(true);
+
+    let left = 0;
+    const failing = session.channel.subscribe(
+      parseCursor("0", 3),
+      () => Promise.reject(new Error("no store")),
+      () => left++,
+    );
+    await expect(failing.next()).rejects.toThrow("no store");
+    expect(left).toBe(1);
+    expect((await failing.next()).done).toBe(true);
+  });
+
   it("STREAM-02 gives every reader everything, in order, from any cursor", async () => {
     const session = new Session();
     for (let count = 0; count < 5; count++) session.fact();

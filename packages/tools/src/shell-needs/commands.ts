@@ -3,7 +3,16 @@
 import type { Argument } from "./argument.ts";
 import { changesShell, isStep } from "./builtins.ts";
 import { findCommands } from "./find.ts";
-import { executeNeed, type Needs, pathsFrom, type Place, sourceOf } from "./place.ts";
+import {
+  executeNeed,
+  homePath,
+  type Needs,
+  pathsFrom,
+  type Place,
+  sourceOf,
+  textualPaths,
+  withPlaces,
+} from "./place.ts";
 import { dependsOnFolder, namedWords, readsInstructions } from "./programs.ts";
 import { unwrap } from "./wrappers.ts";
 
@@ -20,7 +29,10 @@ export function commandNeeds(words: readonly Argument[], place: Place, needs: Ne
   const inner = (command: readonly Argument[], more: Partial<Place> = {}): void =>
     commandNeeds(command, { ...place, ...more }, needs, readScript);
   if (isStep(words)) return needs.add(executeNeed(words, 0));
-  if (readsInstructions(words) && !place.sole && !isHandled(program)) return needs.unproved(sourceOf(words));
+  if (readsInstructions(words) && !place.sole && !isHandled(program)) {
+    needs.add(executeNeed(words, words.length)); // rules that forbid still see it
+    return needs.unproved(sourceOf(words));
+  }
   const wrapped = unwrap(words);
   if (wrapped !== undefined) {
     needs.add(executeNeed(words, wrapped.named));
@@ -45,12 +57,12 @@ export function commandNeeds(words: readonly Argument[], place: Place, needs: Ne
   }
   const named = program === "tee" && teeNeeds(words, place, needs) ? 1 : namedWords(words);
   const folders = dependsOnFolder(words) && place.folders.length > 0 ? place.folders : [""];
-  for (const folder of folders) needs.add(executeNeed(words, named, folder));
+  for (const folder of folders) needs.add(withPlaces(executeNeed(words, named, folder), words, place));
 }
 
 /** What has nothing on its standard input that it would do. */
 function isHandled(program: string): boolean {
-  return /^(?:find|xargs|tee|exec|command|env|sed|awk)$/.test(program);
+  return /^(?:find|xargs|tee|exec|command|env|sed|awk|ln|link|install)$/.test(program);
 }
 
 /** The text of `bash -c text`, when this shell reads it as bash does. */
@@ -64,10 +76,13 @@ function scriptOf(words: readonly Argument[]): string | undefined {
 /** Whether all that `tee` writes is known. */
 function teeNeeds(words: readonly Argument[], place: Place, needs: Needs): boolean {
   let proved = true;
-  for (const { text } of words.slice(1)) {
+  for (const { text, source } of words.slice(1)) {
     if (text === "-a" || text === "-i" || text === "/dev/null" || text === "/dev/stderr") continue;
-    const paths = text === undefined || text === "" || text.startsWith("-") ? undefined : pathsFrom(place, text);
-    for (const path of paths ?? []) needs.add({ type: "write", path });
+    const home = text === undefined ? homePath(source) : undefined;
+    const name = text === undefined || text === "" || text.startsWith("-") ? undefined : text;
+    const paths = name === undefined ? undefined : pathsFrom(place, name);
+    const seen = paths ?? (name === undefined ? (home ?? []) : textualPaths(place, name));
+    for (const path of [seen].flat()) needs.add({ type: "write", path });
     proved &&= paths !== undefined;
   }
   return proved;

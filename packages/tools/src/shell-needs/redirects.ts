@@ -2,7 +2,7 @@
 
 import type { HereDoc, Redirect, Redirection } from "unbash";
 import { argumentOf, expansion, MEANS_MORE, type OnScript } from "./argument.ts";
-import { type Needs, pathsFrom, type Place } from "./place.ts";
+import { homePath, type Needs, pathsFrom, type Place, textualPaths } from "./place.ts";
 
 const DESCRIPTOR = /^(?:\d{1,3}-?|-)$/;
 /** They open nothing new. */
@@ -27,7 +27,10 @@ function isProved(redirect: Redirection, place: Place, needs: Needs, onScript: O
   if (redirect.target === undefined) return false;
   const target = argumentOf(redirect.target, onScript);
   if (redirect.type === "HereString") return target !== undefined;
-  return target?.text !== undefined && fileNeeds(redirect, target.text, place, needs);
+  if (target?.text !== undefined) return fileNeeds(redirect, target.text, place, needs);
+  const home = homePath(target?.source ?? "");
+  if (home !== undefined && redirect.operator !== "<") needs.add({ type: "write", path: home }); // rules that forbid see it
+  return false;
 }
 
 function fileNeeds({ operator }: Redirect, path: string, place: Place, needs: Needs): boolean {
@@ -35,7 +38,7 @@ function fileNeeds({ operator }: Redirect, path: string, place: Place, needs: Ne
   if (operator === "<&" || path === "" || NETWORK.test(path)) return false;
   if (NOTHING.has(path)) return true;
   const paths = pathsFrom(place, path);
-  for (const found of paths ?? []) {
+  for (const found of paths ?? textualPaths(place, path)) {
     if (operator === "<" || operator === "<>") needs.add({ type: "read", path: found });
     if (operator !== "<") needs.add({ type: "write", path: found });
   }

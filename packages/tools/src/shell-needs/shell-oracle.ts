@@ -28,10 +28,10 @@ type ShellOracle = {
 };
 
 const TIMEOUT_MS = 20_000;
-const CANARY = '#!/bin/sh\n: > "$(dirname "$0")/../ran"\n';
+const CANARY = '#!/bin/sh\n: > "${0%/*}/../ran"\n';
 /** Writes its words down. */
 const SHIM = `#!/bin/bash
-printf '%s\\0' "\${0##*/}" "$@" $'\\1' >> "$(dirname "$0")/../argv"
+printf '%s\\0' "\${0##*/}" "$@" $'\\1' >> "\${0%/*}/../argv"
 `;
 /** And runs a canary that is the value of one of its options. */
 const OPTION_SHIM = `${SHIM}for word in "$@"; do
@@ -81,7 +81,7 @@ function shellOracle(everything = false): ShellOracle {
   for (const name of (everything ? ALL_SHIMS : OPTION_SHIMS).split(" "))
     program(join(bin, name), everything ? SHIM : OPTION_SHIM);
   if (everything) {
-    for (const name of [...REAL_WRAPPERS.split(" "), "dirname", "bash"]) {
+    for (const name of [...REAL_WRAPPERS.split(" "), "bash"]) {
       const real = execFileSync("/bin/bash", ["-c", `type -P ${name}`], { encoding: "utf8" }).trim();
       program(join(bin, name), `#!/bin/bash\nexec ${real} "$@"\n`);
     }
@@ -129,8 +129,8 @@ function ended(command: string, cwd: string, env: NodeJS.ProcessEnv): Promise<vo
 }
 
 const REPOSITORY = `
-git init -q . && git add src package.json && git commit -qm one && echo more >> src/a.ts && git commit -qam two
-git init -q --bare nested && git -C nested config core.fsmonitor canary && git -C nested config core.bare false
+git init -q --template= . && git add src package.json && git commit -qm one && echo more >> src/a.ts && git commit -qam two
+git init -q --template= --bare nested && git -C nested config core.fsmonitor canary && git -C nested config core.bare false
 git -C nested config core.worktree . && git -C nested config diff.external canary
 `;
 

@@ -25,6 +25,7 @@ import {
   type Opened,
 } from "./open-inside.ts";
 import { isInside, nameIn, outside, quote, resolveIn, special, systemCode, toPathError, type Root } from "./paths.ts";
+import { realPathsIn } from "./real-path.ts";
 import { replaceFile } from "./replace-file.ts";
 import { runProcess } from "./run-process.ts";
 
@@ -78,6 +79,10 @@ class LocalWorkspace implements Workspace {
 
   resolve(path: string): string {
     return resolveIn(this.#root, path);
+  }
+
+  async realPaths(paths: readonly string[]): Promise<readonly (string | undefined)[]> {
+    return realPathsIn(this.root, paths);
   }
 
   async stat(path: string): Promise<FileInfo> {
