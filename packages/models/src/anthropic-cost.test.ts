@@ -109,6 +109,23 @@ describe("the input bill at default settings", () => {
     const [first, second] = server.requests.map(({ cache }) => cache);
     expect(first).toMatchObject({ read: 0, input: 0 });
     expect(second?.read).toBe(first?.written);
+    const model = anthropicFrom({ ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: server.url }, "claude-opus-4-6");
+    const messages: readonly Message[] = [{ id: "x", role: "user", parts: [{ type: "text", text: "Another one" }] }];
+    const told = await collectEvents(model, modelRequest(messages, { system: SYSTEM, tools: TOOLS, cache: [-1, 0] }));
+    const { input, read, written } = server.requests.at(-1)?.cache ?? {};
+    expect(told.at(-1)).toMatchObject({
+      usage: { inputTokens: input, cacheReadTokens: read, cacheWriteTokens: written },
+    });
+    expect(Math.min(Number(read), Number(written))).toBeGreaterThan(0);
+  });
+
+  it("COST-03 sends no marker where the endpoint takes none", async () => {
+    await using server = await anthropicServer(callsReply(1));
+    const capabilities = { cacheMarkers: false };
+    const model = anthropicFrom({}, "claude-opus-4-6", { apiKey: "k", baseUrl: server.url, capabilities });
+    const messages: readonly Message[] = [{ id: "x", role: "user", parts: [{ type: "text", text: "Hello" }] }];
+    await collectEvents(model, modelRequest(messages, { system: SYSTEM, tools: TOOLS, cache: [-1, 0] }));
+    expect(server.requests[0]?.text).not.toContain("cache_control");
   });
 });
 

@@ -556,6 +556,21 @@ describe("the presets", () => {
     ]);
   });
 
+  it("MODEL-05 MODEL-06 take model and address from their own variables", async () => {
+    for (const name of ["openrouter", "cerebras", "groq", "deepseek", "ollama", "vllm"] as const) {
+      await using server = await openaiChatServer([{ text: "ok" }], { auth: "none" });
+      const upper = name.toUpperCase();
+      const env = {
+        [`${upper}_API_KEY`]: "test-key-1",
+        [`${upper}_BASE_URL`]: `${server.url}/v1`,
+        [`${upper}_MODEL`]: "own/model",
+      };
+      const model = chatPresetFrom(name, env);
+      await collectEvents(model, modelRequest([user("Hello")]));
+      expect([model.id, server.requests[0]?.body["model"]]).toEqual([`${name}/own/model`, "own/model"]);
+    }
+  });
+
   it("MODEL-05 are found by the first part of a model's name", async () => {
     const env = { OPENROUTER_API_KEY: "k", OPENAI_API_KEY: "k" };
     const names = ["openrouter/anthropic/claude-sonnet-5-5", "openai-chat/gpt-x", "ollama/qwen3:8b", "vllm/org/model"];

@@ -3,6 +3,7 @@
 import type { Agent, ClientRequest, IncomingMessage, request as HttpRequest } from "node:http";
 import { urlToHttpOptions } from "node:url";
 import { CapstanError } from "@capstan/core";
+import { plainChunks } from "./compressed-chunks.ts";
 import { responseChunks } from "./response-chunks.ts";
 
 export type TransportRequest = {
@@ -37,8 +38,13 @@ export type Transport = (request: TransportRequest) => Promise<TransportResponse
 /** Silence after which a connection counts as dead. Providers send pings or tokens far more often than this. */
 export const IDLE_TIMEOUT_MS = 180_000;
 
-/** Free connections are closed by us after this time: below the 350 s after which common NAT gateways forget them. */
-const FREE_SOCKET_MS = 120_000;
+/**
+ * Free connections are closed by us after this time: below the 350 s after which common NAT gateways forget them, and the
+ * same as for busy ones, so that no request sets a timer of its own.
+ */
+const FREE_SOCKET_MS = IDLE_TIMEOUT_MS;
+/** A body below this length leaves in one piece with its head; a longer one is not copied behind it. */
+const SHORT_BODY = 32 * 1024;
 
 /**
  * The transport for Node. Proxy variables follow Node's own rule: `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` (and their
@@ -46,8 +52,8 @@ const FREE_SOCKET_MS = 120_000;
  */
 export const nodeTransport: Transport = async (request) => {
   request.signal.throwIfAborted();
-  // encoded once: node:http would count the bytes of a text first, and its own way to send one is slower
-  const body = Buffer.from(typeof request.body === "string" ? request.body : request.body.join(""));
+  const text = typeof request.body === "string" ? request.body : request.body.join("");
+  const body = text.length < SHORT_BODY ? text : Buffer.from(text);
   try {
     return await send(request, body, false);
   } catch (error) {
@@ -78,7 +84,7 @@ function clientFor(protocol: string, fresh: boolean): Client {
   return made;
 }
 
-function send(request: TransportRequest, body: Buffer, fresh: boolean): Promise<TransportResponse> {
+function send(request: TransportRequest, body: string | Buffer, fresh: boolean): Promise<TransportResponse> {
   const { url, address } = parsed(request.url);
   const { agent, request: begin } = clientFor(url.protocol, fresh);
   const idleTimeoutMs = request.idleTimeoutMs ?? IDLE_TIMEOUT_MS;
@@ -86,7 +92,7 @@ function send(request: TransportRequest, body: Buffer, fresh: boolean): Promise<
   const outgoing = begin({
     ...address,
     method: "POST",
-    headers: { ...request.headers, "content-length": String(body.length) },
+    headers: { ...request.headers, "content-length": String(Buffer.byteLength(body)) },
     agent,
     timeout: idleTimeoutMs,
   });
@@ -111,7 +117,10 @@ function send(request: TransportRequest, body: Buffer, fresh: boolean): Promise<
   outgoing.on("response", (response) => {
     incoming = response;
     release();
-    const chunks = responseChunks(response, signal, (error) => toNetworkError(error, url));
+    const toError = (error: unknown): Error => toNetworkError(error, url);
+    const raw = responseChunks(response, signal, toError);
+    const encoding = response.headers["content-encoding"];
+    const chunks = encoding === undefined ? raw : plainChunks(raw, encoding, toError);
     resolve({
       status: response.statusCode ?? 0,
       get headers() {
@@ -134,7 +143,15 @@ function parsed(text: string): Parsed {
   if (known !== undefined) return known;
   const url = new URL(text);
   if (endpoints.size >= MAX_ENDPOINTS) endpoints.clear();
-  const fresh = { url, address: urlToHttpOptions(url) };
+  const { protocol, hostname, port, path, auth } = urlToHttpOptions(url);
+  const address = {
+    protocol,
+    hostname,
+    path,
+    ...(port !== undefined && { port }),
+    ...(auth !== undefined && { auth }),
+  };
+  const fresh = { url, address };
   endpoints.set(text, fresh);
   return fresh;
 }
@@ -143,12 +160,11 @@ function isStale(outgoing: ClientRequest, error: NodeJS.ErrnoException): boolean
   return outgoing.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
 }
 
-function headersOf(response: IncomingMessage): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(response.headers)) {
-    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
-  }
-  return headers;
+/** Cookies are the only header that node:http gives as a list. */
+function headersOf({ headers }: IncomingMessage): Readonly<Record<string, string>> {
+  const cookies = headers["set-cookie"];
+  const known = headers as Readonly<Record<string, string>>; // the others
+  return cookies === undefined ? known : { ...known, "set-cookie": cookies.join(", ") };
 }
 
 /** A failed connection as `model-network`. Names the host only: a URL may carry a secret. */

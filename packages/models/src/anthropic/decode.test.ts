@@ -23,7 +23,11 @@ const END = [sse({ type: "content_block_stop", index: 0 }), sse({ type: "message
 
 describe("messageDecoder", () => {
   it("reads a delta the same by its fast way and by the JSON parser", () => {
-    const type = fc.constantFrom("text", "thinking");
+    const type = fc.constantFrom(
+      ["text", "text_delta", "text"],
+      ["thinking", "thinking_delta", "thinking"],
+      ["tool_use", "input_json_delta", "partial_json"],
+    );
     const padding = fc.constantFrom("", " ", "   ", "\t");
     const text = fc.string({
       unit: fc.oneof(
@@ -32,10 +36,10 @@ describe("messageDecoder", () => {
       ),
     });
     fc.assert(
-      fc.property(type, text, padding, padding, (kind, value, inner, outer) => {
-        const plain = `{"type":"content_block_delta","index":0,"delta":{"type":"${kind}_delta","${kind}":${JSON.stringify(value)}${inner}}${outer}}`;
+      fc.property(type, text, padding, padding, ([kind = "", delta, member], value, inner, outer) => {
+        const plain = `{"type":"content_block_delta","index":0,"delta":{"type":"${delta}","${member}":${JSON.stringify(value)}${inner}}${outer}}`;
         const slow = ` ${plain}`; // does not begin as the fast way wants it
-        const [a, b] = [plain, slow].map((delta) => decode([...started(kind), sse(delta), ...END]));
+        const [a, b] = [plain, slow].map((data) => decode([...started(kind), sse(data), ...END]));
         expect(a).toEqual(b);
         expect(deltasOf(a ?? [], 0)).toBe(value);
       }),

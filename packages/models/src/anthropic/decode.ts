@@ -31,9 +31,10 @@ export function messageDecoder(options: AnswerOptions): StreamDecoder {
 const PLAIN: Readonly<Partial<Record<OpenBlock["kind"], readonly [type: string, member: string]>>> = {
   text: ["text_delta", "text"],
   thinking: ["thinking_delta", "thinking"],
+  "tool-use": ["input_json_delta", "partial_json"],
 };
-/** A backslash, or a control character, which is whatever stands before the space. */
-const NEEDS_PARSER = /\\|[^ -\uFFFF]/;
+/** A quote, a backslash, or a control character, which is whatever stands before the space. */
+const NEEDS_PARSER = /["\\]|[^ -\uFFFF]/;
 
 type PlainDelta = { readonly block: OpenBlock | undefined; readonly head: string; readonly type: string };
 const NO_PLAIN: PlainDelta = { block: undefined, head: "", type: "" };
@@ -54,6 +55,7 @@ class Decoder implements StreamDecoder {
   readonly #out = new EventBatch();
   readonly #usage: { [Name in (typeof COUNTERS)[number]]?: Json } = {};
   #rawReason: string | undefined;
+  #called = false;
   finished = false;
   started = false;
 
@@ -74,17 +76,18 @@ class Decoder implements StreamDecoder {
   }
 
   /**
-   * Reads a delta of the newest block when it is written exactly as the API writes it and its text has no escape.
-   * Anything else is left to the JSON parser, so both ways give the same.
+   * Reads a delta of the newest block when it is written exactly as the API writes it: only a text with escapes is parsed.
+   * Anything else is left to the JSON parser as a whole, so both ways give the same.
    */
   #plainDelta(data: string): boolean {
     const { block, head, type } = this.#plain;
     // Comparing a slice is several times as fast as `startsWith`.
     if (block === undefined || data.slice(0, head.length) !== head) return false;
-    const to = data.indexOf('"', head.length);
-    if (to === -1 || !isEnd(data, to + 1)) return false;
-    const delta = data.slice(head.length, to);
-    if (NEEDS_PARSER.test(delta)) return false;
+    const to = data.lastIndexOf('"');
+    if (to < head.length || !isEnd(data, to + 1)) return false;
+    const written = data.slice(head.length, to);
+    const delta = NEEDS_PARSER.test(written) ? unescaped(written) : written;
+    if (delta === undefined) return false;
     if (delta !== "" && addText(block, type, delta)) this.#show(block, delta);
     return true;
   }
@@ -158,7 +161,9 @@ class Decoder implements StreamDecoder {
     const block = this.#block(index);
     this.#open.delete(index);
     if (this.#plain.block === block) this.#plain = NO_PLAIN;
-    this.#out.end(block.index, endBlock(block, this.#options.modelId));
+    const part = endBlock(block, this.#options.modelId);
+    this.#called ||= part.type === "tool-call";
+    this.#out.end(block.index, part);
   }
 
   #messageDelta(event: Json): void {
@@ -173,7 +178,8 @@ class Decoder implements StreamDecoder {
     if (this.#open.size > 0) throw protocolError(ANTHROPIC, "ended the answer inside a block", { retryable: true });
     this.finished = true;
     const raw = this.#rawReason;
-    const reason = lookUp(REASONS, raw) ?? "other";
+    const known = lookUp(REASONS, raw) ?? "other";
+    const reason = known === "stop" && this.#called ? "tool-calls" : known; // some gateways end every answer the same
     const usage = withCost(toUsage(this.#usage), this.#options.price);
     this.#out.push({ type: "finish", reason, ...(raw !== undefined && { rawReason: raw }), usage });
   }
@@ -196,6 +202,15 @@ class Decoder implements StreamDecoder {
       const value = memberOf(usage, name);
       if (value !== undefined && value !== null) this.#usage[name] = value;
     }
+  }
+}
+
+/** What stands between two quotes; `undefined` when that is not one string of JSON. */
+function unescaped(written: string): string | undefined {
+  try {
+    return JSON.parse(`"${written}"`) as string; // it begins and ends as a string: nothing else parses
+  } catch {
+    return undefined;
   }
 }
 

@@ -24,7 +24,13 @@ const REASONS: Readonly<Record<string, TurnReason>> = {
   stop: "stop",
   tool_calls: "stop", // with calls it is "tool-calls"
   function_call: "stop",
+  eos: "stop", // what open models and the servers in front of other protocols say
+  eos_token: "stop",
+  stop_sequence: "stop",
+  end_turn: "stop",
+  tool_use: "stop",
   length: "length",
+  max_tokens: "length",
   content_filter: "content-filter",
   error: "error",
   insufficient_system_resource: "error",
@@ -81,7 +87,7 @@ class Decoder implements StreamDecoder {
     const choice = listOf(choices).find((item) => (memberOf(item, "index") ?? 0) === 0);
     if (!isObject(choice)) return;
     if (isSaid(choice["error"])) throw this.#options.toError(JSON.stringify({ error: choice["error"] }));
-    this.#addDelta(choice["delta"]);
+    this.#addDelta(choice["delta"] ?? choice["message"]); // some servers send the whole message as one event
     const reason = stringOf(choice["finish_reason"]);
     if (reason !== "") this.#rawReason = reason;
     this.#plain.learn(data, chunk);

@@ -6,7 +6,7 @@ import { protocolError } from "../provider/errors.ts";
 import { EventBatch, parseEvent } from "../provider/event-batch.ts";
 import type { AnswerOptions } from "../provider/http-model.ts";
 import type { StreamDecoder } from "../provider/http-stream.ts";
-import { type JsonObject, lookUp, memberOf, objectOf, stringOf } from "../provider/json.ts";
+import { isObject, type JsonObject, listOf, lookUp, memberOf, objectOf, stringOf } from "../provider/json.ts";
 import type { SseEvent } from "../sse.ts";
 import { OPENAI } from "./content.ts";
 import {
@@ -48,6 +48,8 @@ class Decoder implements StreamDecoder {
   #blocks = 0;
   readonly #out = new EventBatch();
   #called = false;
+  /** An item has begun. */
+  #streamed = false;
   #refused = false;
   finished = false;
   started = false;
@@ -89,6 +91,9 @@ class Decoder implements StreamDecoder {
       case "error":
       case "response.failed":
         throw this.#options.toError(data);
+      case "":
+        if (isObject(memberOf(event, "error"))) throw this.#options.toError(data);
+        return;
       default:
         return this.#readDelta(type, event); // or what the protocol may add
     }
@@ -102,8 +107,9 @@ class Decoder implements StreamDecoder {
 
   #readDelta(type: string, event: Json): void {
     const delta = stringOf(memberOf(event, "delta"));
-    if (delta === "") return;
     const outputIndex = indexOf(event, "output_index");
+    if (type === "response.output_text.done") return this.#textDone(outputIndex, event);
+    if (delta === "") return;
     switch (type) {
       case "response.output_text.delta":
       case "response.refusal.delta":
@@ -128,8 +134,16 @@ class Decoder implements StreamDecoder {
     if (item.kind === "message" && delta !== "") this.#show(this.#block(item, contentIndex), delta);
   }
 
+  #textDone(outputIndex: number, event: Json): void {
+    const item = this.#open.get(outputIndex);
+    const text = stringOf(memberOf(event, "text"));
+    if (item?.kind === "message" && text !== "")
+      this.#complete(this.#block(item, indexOf(event, "content_index")), text);
+  }
+
   #addItem(outputIndex: number, wire: JsonObject): OpenItem {
     this.#begin(undefined);
+    this.#streamed = true;
     if (this.#open.has(outputIndex))
       throw protocolError(OPENAI, `opened item ${outputIndex} twice`, { retryable: true });
     const item = openItem(wire);
@@ -200,6 +214,9 @@ class Decoder implements StreamDecoder {
     this.#begin(response);
     const status = stringOf(response["status"]) || type.slice("response.".length);
     if (status === "failed" || status === "cancelled") throw this.#options.toError(data);
+    // some servers stream nothing and say all of it in the last event
+    for (const [at, item] of (this.#streamed ? [] : listOf(response["output"])).entries())
+      this.#endItem(at, objectOf(item));
     const [reason, rawReason] = status === "incomplete" ? this.#incomplete(response) : this.#completed(status);
     this.finished = true;
     this.#out.push({ type: "finish", reason, rawReason, usage: withCost(toUsage(response), this.#options.price) });

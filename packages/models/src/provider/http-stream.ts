@@ -39,7 +39,7 @@ export async function* sseStream(
   const { response, secret } = await post(endpoint, await encode(), signal);
   const { provider } = endpoint;
   const reader = readerOf();
-  const decoder = decoderOf((body) => refusedError(provider, { headers: response.headers, body, key: secret }));
+  const decoder = decoderOf((body) => refusedError(provider, { headers: response.headers, body, key: secret() }));
   const chunks = response.chunks[Symbol.asyncIterator]();
   try {
     for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) {
@@ -71,13 +71,13 @@ async function linger(chunks: AsyncIterator<Uint8Array>): Promise<void> {
   chunks.return?.().catch(() => {}); // not awaited: a generator would first wait for its next chunk
 }
 
-type Opened = { readonly response: TransportResponse; readonly secret: string };
+type Opened = { readonly response: TransportResponse; readonly secret: () => string };
 
 async function post(endpoint: Endpoint, body: Body, signal: AbortSignal): Promise<Opened> {
   const { response, secret } = await postWithKey(endpoint, body, signal);
   const type = response.headers["content-type"] ?? "";
   if (response.status === 200 && /^text\/event-stream/i.test(type)) return { response, secret };
-  throw await refusalOf(endpoint.provider, response, secret);
+  throw await refusalOf(endpoint.provider, response, secret());
 }
 
 /** The answer to one POST, whatever its status, and the key it was sent with. */
@@ -86,7 +86,7 @@ async function postWithKey(endpoint: Endpoint, body: Body, signal: AbortSignal):
   const send = async (key: string): Promise<Opened> => {
     const headers = headersWith(endpoint, key);
     const response = await transport({ url, headers, body, signal });
-    return { response, secret: keyIn(headers, endpoint.keyHeader.name) };
+    return { response, secret: () => keyIn(headers, endpoint.keyHeader.name) };
   };
   const key = await endpoint.key(false);
   const opened = await send(key);
@@ -109,7 +109,7 @@ export async function postJson(endpoint: Endpoint, body: Body, signal: AbortSign
   signal.throwIfAborted();
   const { response, secret } = await postWithKey(endpoint, body, signal);
   if (response.status === 200) return readText(response, Number.POSITIVE_INFINITY);
-  throw await refusalOf(endpoint.provider, response, secret);
+  throw await refusalOf(endpoint.provider, response, secret());
 }
 
 async function refusalOf(provider: ProviderName, response: TransportResponse, key: string): Promise<CapstanError> {

@@ -48,7 +48,8 @@ export function parseJson(text: string): Json | undefined {
   }
 }
 
-/** The input of a call: `{}` for no text, and the raw text when it is not JSON, so that the call is refused and not guessed. */
+/** The input of a call: `{}` for none, and the raw text when it is not JSON, so that the call is refused and not guessed. */
 export function parsedInput(text: string): Json {
-  return text.trim() === "" ? {} : (parseJson(text) ?? text);
+  const trimmed = text.trim();
+  return trimmed === "" || trimmed === "null" ? {} : (parseJson(text) ?? text);
 }

@@ -21,7 +21,7 @@ const TIMES = 4;
  * For models that take cache markers (Anthropic's, there and over OpenRouter), whose cache lives five minutes from its last
  * use. While a tool runs long or a person is asked, the last request is sent again every four and a half minutes with room for
  * one token of answer; the answer is dropped, what it cost is recorded with the session and counts in the limits of the run.
- * Throws `plugin-invalid`.
+ * Stands behind plugins that change what the model is asked: it repeats what it saw itself. Throws `plugin-invalid`.
  */
 export function cacheWarming({ times = TIMES }: CacheWarmingOptions = {}): Plugin {
   if (!Number.isSafeInteger(times) || times < 1)
@@ -48,7 +48,7 @@ export function cacheWarming({ times = TIMES }: CacheWarmingOptions = {}): Plugi
         const end = batch.find((event) => event.type === "finish");
         if (end !== undefined) before.delete(request.sessionId);
         if (end?.reason === "tool-calls" && state !== undefined) {
-          for (const [warmer, at] of begun) warmer.watch({ request: asked, next, state, usage: end.usage }, at);
+          for (const [warmer, at] of begun) warmer.watch({ request: asked, state, usage: end.usage }, at);
         }
         yield batch;
       }

@@ -3,7 +3,7 @@
 import {
   budgetLeft,
   type Definitions,
-  type ModelNext,
+  type Model,
   type ModelRequest,
   NO_USAGE,
   type Price,
@@ -16,8 +16,6 @@ import { Background } from "../background.ts";
 /** A call that ended and asked for tools. */
 export type Asked = {
   readonly request: ModelRequest;
-  /** Asks again, past all plugins further in. */
-  readonly next: ModelNext;
   /** Before the call. */
   readonly state: SessionState;
   readonly usage: Usage;
@@ -80,8 +78,13 @@ export class Warmer {
     try {
       const begunAt = this.#runtime.clock.monotonic();
       const state = await this.#stateOf(wait);
-      if (isOver() || state === undefined || !(await this.#canPay(wait, state))) return this.#end(wait);
-      const usage = await ask(wait, AbortSignal.any([this.#background.signal, AbortSignal.timeout(ASK_MS)]));
+      if (isOver() || state === undefined) return this.#end(wait);
+      const model = await this.#runtime.model(
+        this.#runtime.agent(state.agent),
+        state.run?.overrides?.model ?? state.model,
+      );
+      if (!(await canPay(model, wait, state)) || isOver()) return this.#end(wait);
+      const usage = await ask(model, wait, AbortSignal.any([this.#background.signal, AbortSignal.timeout(ASK_MS)]));
       wait.warmed++;
       await this.#record(wait, usage);
       wait.spent += weigh(usage);
@@ -108,18 +111,6 @@ export class Warmer {
     return isSame && state.run?.turn?.reason !== undefined ? state : undefined;
   }
 
-  /** Whether the limits of the run leave room for the dearest that the read could be: a write of all of it. */
-  async #canPay({ usage }: Wait, state: SessionState): Promise<boolean> {
-    const { tokens, microUsd } = budgetLeft(state);
-    const prompt = promptOf(usage);
-    if (tokens !== undefined && tokens <= prompt) return false;
-    if (microUsd === undefined) return true;
-    const { agent, run, model: named } = state;
-    const model = await this.#runtime.model(this.#runtime.agent(agent), run?.overrides?.model ?? named);
-    const price = await model.price?.();
-    return price !== undefined && microUsd >= dearest(price, prompt);
-  }
-
   async #record({ request, state, warmed }: Wait, usage: Usage): Promise<void> {
     if (usage === NO_USAGE) return;
     const { sessionId } = request;
@@ -128,11 +119,21 @@ export class Warmer {
   }
 }
 
+/** Whether the limits of the run leave room for the dearest that the read could be: a write of all of it. */
+async function canPay(model: Model, { usage }: Wait, state: SessionState): Promise<boolean> {
+  const { tokens, microUsd } = budgetLeft(state);
+  const prompt = promptOf(usage);
+  if (tokens !== undefined && tokens <= prompt) return false;
+  if (microUsd === undefined) return true;
+  const price = await model.price?.();
+  return price !== undefined && microUsd >= dearest(price, prompt);
+}
+
 /** The same request, byte for byte where it counts, with the shortest answer there is. */
-async function ask({ request, next }: Wait, signal: AbortSignal): Promise<Usage> {
+async function ask(model: Model, { request }: Wait, signal: AbortSignal): Promise<Usage> {
   const settings = { ...request.settings, maxOutputTokens: 1 };
   let usage = NO_USAGE;
-  for await (const batch of next({ ...request, settings, signal }))
+  for await (const batch of model.stream({ ...request, settings, signal }))
     for (const event of batch) if (event.type === "finish") usage = event.usage;
   return usage;
 }
