@@ -59,6 +59,7 @@ export type ModelEvent =
 export type ToolSpec = { readonly name: string; readonly description: string; readonly inputSchema: Json };
 
 export type ModelSettings = {
+  /** Of one answer, thinking included. What a budget sets aside: an adapter asks for no more. */
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
   readonly reasoning?: "off" | "low" | "medium" | "high" | "adaptive" | { readonly budgetTokens: number };

@@ -184,7 +184,7 @@ describe("anthropicTokens", () => {
     const extraBody = { metadata: { user_id: "u" }, context_management: { edits: [] } };
     const count = anthropicTokens("claude-haiku-4-5", { apiKey: KEY, baseUrl: server.url, extraBody });
     const tools = [{ name: "t", description: "d", inputSchema: { type: "object" } }];
-    const settings = { temperature: 0.5, maxOutputTokens: 10, reasoning: { budgetTokens: 2_000 } } as const;
+    const settings = { temperature: 0.5, maxOutputTokens: 4_000, reasoning: { budgetTokens: 2_000 } } as const;
     expect(await count({ messages: [user("Hello")], system: "Help.", tools, settings })).toBe(2_095);
     expect(server.violations).toEqual([]);
     const [request] = server.requests;

@@ -578,10 +578,15 @@ describe("anthropic's request", () => {
     });
   }
 
-  it("MODEL-14 leaves what was asked for the answer beside a thinking budget", async () => {
-    const settings = { maxOutputTokens: 500, reasoning: { budgetTokens: 4_000 } } as const;
-    const body = await bodyOf({ settings }, {}, "claude-haiku-4-5");
-    expect(body).toMatchObject({ max_tokens: 4_500, thinking: { budget_tokens: 4_000 } });
+  it("MODEL-14 EDGE-08 fits a thinking budget into the limit of the settings, and the limit of the options around it", async () => {
+    const reasoning = { budgetTokens: 4_000 };
+    const limited = async (maxOutputTokens: number) =>
+      bodyOf({ settings: { maxOutputTokens, reasoning } }, {}, "claude-haiku-4-5");
+    expect(await limited(5_000)).toMatchObject({ max_tokens: 5_000, thinking: { budget_tokens: 4_000 } });
+    expect(await limited(4_000)).toMatchObject({ max_tokens: 4_000, thinking: { budget_tokens: 3_000 } });
+    expect(await limited(500)).toMatchObject({ max_tokens: 500, thinking: { type: "disabled" } });
+    const roomy = await bodyOf({ settings: { reasoning } }, { maxOutputTokens: 500 }, "claude-haiku-4-5");
+    expect(roomy).toMatchObject({ max_tokens: 4_500, thinking: { budget_tokens: 4_000 } });
   });
 
   it("MODEL-14 leaves thinking out where it forces a call", async () => {

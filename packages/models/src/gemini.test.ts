@@ -1,4 +1,12 @@
-import { CapstanError, type Json, type Message, type ModelEvent, type ModelRequest, type Part } from "@capstan/core";
+import {
+  CapstanError,
+  type Json,
+  type Message,
+  type ModelEvent,
+  type ModelRequest,
+  type ModelSettings,
+  type Part,
+} from "@capstan/core";
 import { describe, expect, it } from "vitest";
 import { fetchTransport } from "./fetch-transport.ts";
 import { geminiFrom, type GeminiOptions } from "./gemini.ts";
@@ -679,11 +687,14 @@ describe("gemini's request", () => {
     });
   }
 
-  it("MODEL-14 leaves what was asked for the answer beside a thinking budget", async () => {
-    const settings = { maxOutputTokens: 500, reasoning: { budgetTokens: 4_000 } } as const;
-    expect(await bodyOf({ settings }, {}, "gemini-2.5-pro")).toMatchObject({
-      generationConfig: { maxOutputTokens: 4_500, thinkingConfig: { thinkingBudget: 4_000 } },
-    });
+  it("MODEL-14 EDGE-08 fits a thinking budget into the limit of the settings, and the limit of the options around it", async () => {
+    const reasoning = { budgetTokens: 4_000 };
+    const configOf = async (settings: ModelSettings, options: Partial<GeminiOptions> = {}) =>
+      Object(await bodyOf({ settings: { ...settings, reasoning } }, options, "gemini-2.5-pro")).generationConfig;
+    const budget = (thinkingBudget: number) => ({ thinkingConfig: { thinkingBudget } });
+    expect(await configOf({ maxOutputTokens: 4_000 })).toMatchObject({ maxOutputTokens: 4_000, ...budget(3_000) });
+    expect(await configOf({ maxOutputTokens: 100 })).toMatchObject({ maxOutputTokens: 100, ...budget(128) });
+    expect(await configOf({}, { maxOutputTokens: 500 })).toMatchObject({ maxOutputTokens: 4_500, ...budget(4_000) });
   });
 
   it("refuses a conversation with nothing to say", async () => {

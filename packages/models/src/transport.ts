@@ -43,8 +43,6 @@ export const IDLE_TIMEOUT_MS = 180_000;
  * same as for busy ones, so that no request sets a timer of its own.
  */
 const FREE_SOCKET_MS = IDLE_TIMEOUT_MS;
-/** A body below this length leaves in one piece with its head; a longer one is not copied behind it. */
-const SHORT_BODY = 32 * 1024;
 
 /**
  * The transport for Node. Proxy variables follow Node's own rule: `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` (and their
@@ -52,8 +50,8 @@ const SHORT_BODY = 32 * 1024;
  */
 export const nodeTransport: Transport = async (request) => {
   request.signal.throwIfAborted();
-  const text = typeof request.body === "string" ? request.body : request.body.join("");
-  const body = text.length < SHORT_BODY ? text : Buffer.from(text);
+  // encoded once: node:http would count the bytes of a text first
+  const body = Buffer.from(typeof request.body === "string" ? request.body : request.body.join(""));
   try {
     return await send(request, body, false);
   } catch (error) {
@@ -84,7 +82,7 @@ function clientFor(protocol: string, fresh: boolean): Client {
   return made;
 }
 
-function send(request: TransportRequest, body: string | Buffer, fresh: boolean): Promise<TransportResponse> {
+function send(request: TransportRequest, body: Buffer, fresh: boolean): Promise<TransportResponse> {
   const { url, address } = parsed(request.url);
   const { agent, request: begin } = clientFor(url.protocol, fresh);
   const idleTimeoutMs = request.idleTimeoutMs ?? IDLE_TIMEOUT_MS;
@@ -92,7 +90,7 @@ function send(request: TransportRequest, body: string | Buffer, fresh: boolean):
   const outgoing = begin({
     ...address,
     method: "POST",
-    headers: { ...request.headers, "content-length": String(Buffer.byteLength(body)) },
+    headers: { ...request.headers, "content-length": String(body.length) },
     agent,
     timeout: idleTimeoutMs,
   });

@@ -1,7 +1,7 @@
 /** The body of `POST /v1/messages` (protocols.md section 1.1) as segments of JSON text. */
 
 import type { Json, ModelRequest, ModelSettings, ToolSpec } from "@capstan/core";
-import { BUDGETS, type Effort, effortOf } from "../provider/effort.ts";
+import { BUDGETS, type Effort, effortOf, thinkingWithin } from "../provider/effort.ts";
 import { nothingToSend } from "../provider/errors.ts";
 import { loadBlobs } from "../provider/files.ts";
 import { extraBodyOf, merged } from "../provider/extra-body.ts";
@@ -124,13 +124,7 @@ function parameters(options: BodyOptions, settings: ModelSettings, tools: readon
     };
   }
   const { thinking, effort } = reasoning(options, settings, tools.length > 0 && toolChoice !== "auto");
-  if (thinking !== undefined) made["thinking"] = thinking;
-  const budget = thinking?.["budget_tokens"];
-  const asked = settings.maxOutputTokens ?? options.maxOutputTokens;
-  // Thinking counts towards max_tokens, which must be larger than the budget: what was asked for is left for the answer.
-  if (typeof budget === "number" && asked <= budget) {
-    made["max_tokens"] = Math.min(budget + asked, Math.max(options.maxOutputLimit, budget + 1));
-  }
+  Object.assign(made, beside(options, settings, thinking));
   if (effort !== undefined || settings.outputSchema !== undefined) {
     made["output_config"] = {
       ...(effort !== undefined && { effort }),
@@ -138,6 +132,20 @@ function parameters(options: BodyOptions, settings: ModelSettings, tools: readon
     };
   }
   return made;
+}
+
+/** A thinking budget counts towards `max_tokens`, which must be larger: the settings are a limit, ours is a default. */
+function beside(options: BodyOptions, settings: ModelSettings, thinking: Reasoning["thinking"]): Parameters {
+  if (thinking === undefined) return {};
+  const budget = thinking["budget_tokens"];
+  const { maxOutputTokens: limit } = settings;
+  if (typeof budget !== "number" || budget < (limit ?? options.maxOutputTokens)) return { thinking };
+  if (limit === undefined) {
+    const both = budget + options.maxOutputTokens;
+    return { thinking, max_tokens: Math.min(both, Math.max(options.maxOutputLimit, budget + 1)) };
+  }
+  const fits = thinkingWithin(limit);
+  return { thinking: fits < MIN_BUDGET ? { type: "disabled" } : enabled(fits) };
 }
 
 type Reasoning = { readonly thinking?: { readonly [key: string]: Json }; readonly effort?: Effort };

@@ -2,7 +2,7 @@
 
 import type { Json, ModelRequest, ModelSettings, ToolSpec } from "@capstan/core";
 import { toolEncoder } from "../provider/call.ts";
-import { BUDGETS, effortOf } from "../provider/effort.ts";
+import { BUDGETS, effortOf, thinkingWithin } from "../provider/effort.ts";
 import { nothingToSend } from "../provider/errors.ts";
 import { extraBodyOf, merged } from "../provider/extra-body.ts";
 import type { JsonObject } from "../provider/json.ts";
@@ -64,8 +64,8 @@ function functionDeclarations(tools: readonly ToolSpec[]): string {
 
 function parameters(options: BodyOptions, settings: ModelSettings, tools: readonly ToolSpec[]): JsonObject {
   const { temperature, outputSchema, toolChoice = "auto" } = settings;
-  const thinkingConfig = thinkingOf(options.thinking, settings.reasoning);
-  const maxOutputTokens = outputLimit(options, settings, thinkingConfig);
+  const wish = thinkingOf(options.thinking, settings.reasoning);
+  const { maxOutputTokens, thinkingConfig } = outputLimit(options, settings, wish);
   const generationConfig: JsonObject = {
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(temperature !== undefined && { temperature }),
@@ -99,14 +99,20 @@ function thinkingOf(thinking: Thinking, wish: ModelSettings["reasoning"]): JsonO
   return { ...SHOWN, thinkingBudget: Math.min(thinking.max, Math.max(thinking.min, asked)) };
 }
 
-/** Thoughts count towards the limit: what was asked for is left for the answer. */
+/** Thoughts count towards the limit: the settings are one for both, ours is a default that makes room for them. */
 function outputLimit(
   options: BodyOptions,
   settings: ModelSettings,
-  config: JsonObject | undefined,
-): number | undefined {
-  const asked = settings.maxOutputTokens ?? options.maxOutputTokens;
-  const budget = config?.["thinkingBudget"];
-  if (asked === undefined || typeof budget !== "number" || asked > budget) return asked;
-  return Math.min(budget + asked, options.maxOutputLimit);
+  thinkingConfig: JsonObject | undefined,
+): { readonly maxOutputTokens: number | undefined; readonly thinkingConfig: JsonObject | undefined } {
+  const maxOutputTokens = settings.maxOutputTokens ?? options.maxOutputTokens;
+  const budget = thinkingConfig?.["thinkingBudget"];
+  if (maxOutputTokens === undefined || typeof budget !== "number" || maxOutputTokens > budget)
+    return { maxOutputTokens, thinkingConfig };
+  if (settings.maxOutputTokens === undefined)
+    return { maxOutputTokens: Math.min(budget + maxOutputTokens, options.maxOutputLimit), thinkingConfig };
+  const least = options.thinking.kind === "budget" ? options.thinking.min : 0;
+  const fits = thinkingWithin(maxOutputTokens);
+  const off = options.thinking.kind === "budget" ? options.thinking.off : 0;
+  return { maxOutputTokens, thinkingConfig: { ...thinkingConfig, thinkingBudget: fits < least ? off : fits } };
 }

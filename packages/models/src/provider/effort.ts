@@ -10,3 +10,8 @@ export function effortOf(budgetTokens: number): Effort {
   if (budgetTokens < (BUDGETS.low + BUDGETS.medium) / 2) return "low";
   return budgetTokens < (BUDGETS.medium + BUDGETS.high) / 2 ? "medium" : "high";
 }
+
+/** What of a limit on all output thinking may take: a quarter is left for the answer. */
+export function thinkingWithin(maxOutputTokens: number): number {
+  return Math.floor(maxOutputTokens * 0.75);
+}
