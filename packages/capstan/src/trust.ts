@@ -8,6 +8,7 @@ import { basename, dirname, isAbsolute, join, normalize, relative, resolve, sep 
 import { CapstanError, hashJson } from "@capstan/core";
 import { homeFolders } from "./home-folders.ts";
 import { linksOn, readRegular, trustFiles, trustHash, type TrustFiles } from "./trust-files.ts";
+import type * as store from "./trust-store.ts";
 
 export type TrustState = "trusted" | "untrusted" | "changed";
 export type Trust = {
@@ -29,7 +30,7 @@ export type TrustOptions = {
 };
 
 /** Loaded when a decision is first asked for: with it comes the library of schemas, a third of the time a program takes to start. */
-const decisions = (): Promise<typeof import("./trust-store.ts")> => import("./trust-store.ts");
+const decisions = (): Promise<typeof store> => import("./trust-store.ts");
 
 /** Looks at a folder; decides nothing, runs nothing. Throws `workspace-missing`. */
 export async function trustOf(folder: string, { dataFolder = defaultFolder() }: TrustOptions = {}): Promise<Trust> {

@@ -9,8 +9,9 @@ import { type Checked, checkNow, type Schema } from "./schema.ts";
 export async function within<T>(hold: Hold, what: string, work: T | Promise<T>): Promise<T> {
   if (!(work instanceof Promise)) return work;
   const stop = hold.stop({ halts: true });
-  const late = new CapstanError("timeout", `${what} took longer than ${LIMITS.foreignMs} ms`);
-  const cancel = hold.definitions.clock.after(LIMITS.foreignMs, () => stop.abort(late));
+  const cancel = hold.definitions.clock.after(LIMITS.foreignMs, () =>
+    stop.abort(new CapstanError("timeout", `${what} took longer than ${LIMITS.foreignMs} ms`)),
+  );
   work.catch(() => undefined); // nobody listens to what was left
   try {
     return await new Promise<T>((resolve, reject) => {

@@ -114,7 +114,7 @@ describe("a channel", () => {
     const asked = Promise.all([reader.next(), reader.next(), reader.next()]);
     session.fact();
     session.fact();
-    expect((await asked).map(({ value }) => (value?.event as Fact).seq)).toEqual([1, 2, 3]);
+    expect((await asked).map(({ value }) => value?.event.seq)).toEqual([1, 2, 3]);
     reader.end();
     expect((await reader.next()).done).toBe(true);
 
