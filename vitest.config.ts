@@ -10,7 +10,7 @@ const config: ViteUserConfig = {
   test: {
     include: ["packages/*/src/**/*.test.ts", "tests/**/*.test.ts"],
     exclude: ["**/node_modules/**", "**/dist/**", "tests/slow/**"],
-    globalSetup: ["scripts/hermetic.ts"],
+    globalSetup: ["scripts/hermetic.ts", "scripts/test-programs.ts"],
     passWithNoTests: true,
     pool: "forks",
     // Files share a worker: ten times faster. Tests patch no globals, so a file cannot disturb the next one.

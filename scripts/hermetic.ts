@@ -12,7 +12,7 @@ export interface HermeticEnv {
   readonly close: () => void;
 }
 
-/** The given environment without what it says about the user, with a temporary `HOME` and `CAPSTAN_HOME`. */
+/** The given environment without what it says about the user, with a temporary `HOME` and `CAPSTAN_HOME`, and compiled code kept there. */
 export function hermeticEnv(from: NodeJS.ProcessEnv): HermeticEnv {
   const home = mkdtempSync(join(tmpdir(), "capstan-home-"));
   const env: Record<string, string> = {};
@@ -22,6 +22,7 @@ export function hermeticEnv(from: NodeJS.ProcessEnv): HermeticEnv {
   env["HOME"] = home;
   env["USERPROFILE"] = home;
   env["CAPSTAN_HOME"] = join(home, ".capstan");
+  env["NODE_COMPILE_CACHE"] = join(home, "compiled"); // its many processes compile the same code
   return { env, close: () => rmSync(home, { recursive: true, force: true, maxRetries: 3 }) };
 }
 

@@ -11,7 +11,7 @@ async function runExample(file: string): Promise<boolean> {
   const { env, close } = hermeticEnv(process.env);
   try {
     const result = await runCommand([process.execPath, "--conditions=capstan-source", file], {
-      env,
+      env: { ...env, NODE_COMPILE_CACHE: shared.env["NODE_COMPILE_CACHE"] },
       timeoutMs: TIMEOUT_MS,
     });
     const name = basename(dirname(file));
@@ -25,11 +25,13 @@ async function runExample(file: string): Promise<boolean> {
 
 const root = join(import.meta.dirname, "..");
 const files = existsSync(join(root, "examples")) ? globSync("examples/*/main.ts", { cwd: root }).toSorted() : [];
+const shared = hermeticEnv(process.env); // the examples load the same code
 const results = await mapBounded(
   files.map((file) => join(root, file)),
   2,
   runExample,
 );
+shared.close();
 const failed = results.filter((ok) => !ok).length;
 console.log(`examples: ${results.length - failed} passed, ${failed} failed`);
 process.exitCode = failed > 0 ? 1 : 0;
