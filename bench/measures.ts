@@ -6,6 +6,7 @@ import type { Order, SubjectName } from "./child.ts";
 import type { CapstanOptions } from "./capstan.ts";
 import type { Bench, Case, Measure, Results, Row, Spread } from "./measure.ts";
 import type { WireFormatName } from "./wire-formats.ts";
+import { DECISION_CASES } from "./decision-cases.ts";
 import { runOrder, timeToFirstOutput } from "./processes.ts";
 
 type Settings = Order["settings"];
@@ -348,6 +349,17 @@ const open: Measure = {
   },
 };
 
+const decision: Measure = {
+  name: "decision",
+  cases: { capstan: child("capstan", "decision", {}) },
+  rows: (results) =>
+    Object.keys(DECISION_CASES).map((shape): Row => {
+      const capstan = results("capstan", `${shape}/p50`);
+      const { median: value } = results("capstan", `${shape}/p99`);
+      return { measure: `p99 of a verdict, 4 KB: ${shape}`, capstan, unit: "ms", value, valueUnit: "ms", target: 1 };
+    }),
+};
+
 const sse: Measure = {
   name: "sse",
   once: true,
@@ -368,5 +380,6 @@ export const MEASURES: readonly Measure[] = [
   crowd,
   bill,
   open,
+  decision,
   sse,
 ];

@@ -11,6 +11,7 @@ export const WORKLOADS = {
   persistence: async (world) => (await import("./workload-persistence.ts")).persistence(world),
   crowd,
   idleHeap: async (world) => (await import("./workload-heap.ts")).idleHeap(world),
+  decision: async () => (await import("./workload-decision.ts")).decision(),
   inputBill: async () => (await import("./workload-bill.ts")).inputBill(),
   prepareSession: async (world) => (await import("./workload-open.ts")).prepareSession(world),
   openSession: async (world) => (await import("./workload-open.ts")).openSession(world),
