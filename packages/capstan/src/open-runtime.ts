@@ -23,7 +23,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     return await openCoreRuntime({
       ...rest,
       engine,
-      workspaces: { local: localWorkspaces(), ...workspaces },
+      workspaces: { local: localFolders, ...workspaces },
       secrets: [...providerSecrets(process.env), ...secrets],
       host: { resolveModel, ...host },
     });
@@ -57,12 +57,9 @@ export function providerSecrets(env: Env): readonly string[] {
   return Object.entries(env).flatMap(([name, value]) => (SECRET_NAME.test(name) && value ? [value] : []));
 }
 
-/** Folders of this machine. What a killed Capstan left running is ended before the first one opens. */
-function localWorkspaces(): WorkspaceFactory {
-  let cleaned: Promise<number> | undefined;
-  return async (root) => {
-    const { endLeftovers, localWorkspace } = await import("@capstan/tools/workspaces/local");
-    await (cleaned ??= endLeftovers(systemClock));
-    return localWorkspace(root);
-  };
-}
+/** Folders of this machine. What a killed Capstan left running is ended before one opens. */
+const localFolders: WorkspaceFactory = async (root) => {
+  const { endLeftovers, localWorkspace } = await import("@capstan/tools/workspaces/local");
+  await endLeftovers(systemClock);
+  return localWorkspace(root);
+};

@@ -1,5 +1,6 @@
 /** Requests answered in this process: each is handed to the runtime's `onRequest` once in a hold. */
 
+import { storable } from "./check-input.ts";
 import { resolution } from "./closing-facts.ts";
 import { messageOf } from "./errors.ts";
 import type { Hold } from "./hold.ts";
@@ -30,13 +31,14 @@ async function answerOne(
   let answer: Answer | undefined;
   hold.answering += 1;
   try {
-    answer = await onRequest(request, { signal });
+    const given = await onRequest(request, { signal });
+    answer = given && storable("The answer", given); // as it is now, and as the log can keep it
   } catch (error) {
     hold.notice("warning", "hook-failed", `onRequest failed: ${messageOf(error)}`);
   } finally {
     hold.answering -= 1;
   }
-  if (hold.state.requests[requestId] === undefined) return;
+  if (hold.state.requests[requestId] === undefined || request.expiresAt <= hold.journal.now()) return;
   if (answer === undefined || !fits(request.body, answer)) return stays(hold, requestId);
   const { fact, timer } = resolution(requestId, answer, HERE, request.runId);
   await hold.append([fact], { sync: true, timers: [timer] });

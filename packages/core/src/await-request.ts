@@ -55,6 +55,6 @@ export async function awaitAny(hold: Hold, ids: readonly string[]): Promise<"wok
   while (ended === "parked" && hold.answering > 0 && !hold.journal.draining.aborted) ended = await hold.idle(ready);
   const { run } = hold.state;
   if (ended === "woken" && run !== undefined)
-    await hold.append([], { timers: deadlineTimers(run, hold.definitions.clock.now()) });
+    await hold.append([], { timers: deadlineTimers(run, hold.journal.now()) });
   return ended;
 }

@@ -11,6 +11,7 @@ import { tokensOf, type Usage } from "./message.ts";
 import type { Model, ModelRequest, Price } from "./model.ts";
 import { canAsk } from "./permission/policy.ts";
 import { openRequests, requestIdOf } from "./requests.ts";
+import { isPrice } from "./price.ts";
 import { type Known, promptBound } from "./prompt-bound.ts";
 import type { RunState, SessionState } from "./session-state.ts";
 import type { Aside } from "./spending.ts";
@@ -101,7 +102,7 @@ export function grantFor(hold: Hold, agent: Agent<unknown>, { among }: Share): L
     grant[kind] = Math.min(share, agent.limits[kind] ?? share);
   }
   if (run.limits.wallMs !== undefined) {
-    const time = timeToGive(run, hold.definitions.clock.now());
+    const time = timeToGive(run, hold.journal.now());
     grant.wallMs = Math.min(time, agent.limits.wallMs ?? time);
   }
   return Object.keys(grant).length === 0 ? undefined : grant;
@@ -150,16 +151,18 @@ export async function reserve(
     ...(rates !== undefined && { microUsd: Math.ceil(prompt * rates.input + output * rates.output) }),
   };
   const paid = { ...request, settings: { ...request.settings, maxOutputTokens: output } };
-  const money = rates === undefined ? {} : { money: { microUsd: reserved.microUsd ?? 0, ...rates } };
+  const money =
+    rates === undefined || price === undefined ? {} : { money: { microUsd: reserved.microUsd ?? 0, price, ...rates } };
   return { request: paid, reserved, aside: { request: paid, prompt, known, tokens: prompt + output, ...money } };
 }
 
 async function priceOf(hold: Hold, model: Model): Promise<Price> {
   const price = await within(hold, "The price of the model", model.price?.());
-  if (price !== undefined) return price;
+  if (price !== undefined && isPrice(price)) return price;
+  const there = price === undefined ? "There is no price" : "There is no price in numbers of at least 0";
   throw new CapstanError(
     "price-unknown",
-    `There is no price for the model ${model.id}, so a limit of money cannot be kept. Give the model a price, or limit tokens`,
+    `${there} for the model ${model.id}, so a limit of money cannot be kept. Give the model a price, or limit tokens`,
   );
 }
 

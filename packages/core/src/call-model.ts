@@ -9,7 +9,7 @@ import { withModelHooks } from "./hooks.ts";
 import type { Json } from "./json.ts";
 import { type Message, NO_USAGE, type Part, tokensOf, type Usage } from "./message.ts";
 import type { Model } from "./model.ts";
-import { spending } from "./spending.ts";
+import { priced, spending } from "./spending.ts";
 import { modelOfRun, settleOutput } from "./output.ts";
 import { retryDelay } from "./retry.ts";
 import { sleep } from "./clock.ts";
@@ -107,7 +107,7 @@ async function attemptTurn(
     });
     const result = await readTurn(hold, { turn, attempt, runId }, (signal) => stream({ ...request, signal }));
     hold.journal.signal.throwIfAborted();
-    const usage = limited.used() ?? result.usage;
+    const usage = limited.used() ?? priced(aside, result.usage);
     return { ...result, usage } as unknown as Json; // a TurnResult is plain data
   });
   return stored as unknown as TurnResult; // written in the line above

@@ -27,6 +27,21 @@ export const systemClock: Clock = {
   },
 };
 
+/** A wall clock that is corrected a little at a time stays below this from one look to the next; one that is set does not. */
+const STEP_MS = 1_000;
+
+/** Wall time that never jumps: the wall clock, until it is set; from there on what it would say had it not been. */
+export function steady(clock: Clock): () => number {
+  let offset = clock.now() - clock.monotonic();
+  return () => {
+    const wall = clock.now();
+    const monotonic = clock.monotonic();
+    if (Math.abs(wall - monotonic - offset) >= STEP_MS) return Math.round(monotonic + offset);
+    offset = wall - monotonic;
+    return wall;
+  };
+}
+
 /** Resolves after `ms`; rejects with `signal.reason` when aborted. */
 export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -36,14 +36,21 @@ export function suspended(run: RunState, at: number, on: readonly string[]): Run
   return { ...run, suspendedAt: at, ...(on.some((id) => id.startsWith("task/")) && { suspendedForTask: true }) };
 }
 
-/** The run from when it goes on. */
+/** The run from when it goes on. Where the wall clock was set back between two holds, no time has passed between them. */
 export function resumed(run: RunState, at: number): RunState {
+  const back = (run.suspendedAt ?? run.startedAt + run.suspendedMs) - at;
+  if (back > 0) return resumed(setBack(run, back), at);
   if (run.suspendedAt === undefined) return run;
   const { suspendedAt, suspendedForTask, ...awake } = run;
   const ms = Math.max(0, at - suspendedAt);
   if (suspendedForTask !== true) return { ...awake, suspendedMs: run.suspendedMs + ms };
   const { ms: before = 0, workedMs = 0 } = run.awaited ?? {};
   return { ...awake, awaited: { ms: before + ms, workedMs } };
+}
+
+function setBack(run: RunState, ms: number): RunState {
+  const { startedAt, suspendedAt } = run;
+  return { ...run, startedAt: startedAt - ms, ...(suspendedAt !== undefined && { suspendedAt: suspendedAt - ms }) };
 }
 
 /**

@@ -43,7 +43,7 @@ function continueCalls(state: SessionState, run: RunState): Action {
   return { type: "await-request", requestIds: waiting.map((request) => request.requestId) };
 }
 
-/** Between two turns: a steer is heard here, and limits end the run here. */
+/** Between two turns: limits end the run here, and a steer is heard here while the run has a turn left to answer it. */
 function atBoundary(state: SessionState, run: RunState): Action {
   const { turn } = run;
   // the unfinished turn too waits for the money that it asked for
@@ -57,7 +57,7 @@ function atBoundary(state: SessionState, run: RunState): Action {
     if (failed !== undefined) return { type: "finish", reason: failed };
   }
   const steer = state.queue.find((input) => input.ifBusy === "steer");
-  if (steer !== undefined) return { type: "take-input", input: steer };
+  if (steer !== undefined && limitReached(state, run) === undefined) return { type: "take-input", input: steer };
   if (run.unanswered || turn?.reason === "tool-calls" || turn?.reason === "paused") return callModel(state, run);
   return { type: "finish", reason: "end-turn" };
 }

@@ -158,6 +158,7 @@ export type FactBody =
       readonly agentHash: string;
       readonly limits: Limits;
     }
+  /** `by`: a lost hold, else what the run was suspended on. */
   | { readonly type: "run.resumed"; readonly epoch: number; readonly by: "recovery" | "answer" | "timer" | "child" }
   | { readonly type: "run.suspended"; readonly on: readonly string[] }
   | {

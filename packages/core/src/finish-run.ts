@@ -1,13 +1,12 @@
 /** The one end of a run: `run.finished`, with everything that was still open closed in the same append. */
 
 import { askForMore } from "./budget.ts";
-import { resolution, withdrawn } from "./closing-facts.ts";
+import { expiryAnswer, resolution, withdrawn } from "./closing-facts.ts";
 import type { Limits, NewFact, Problem, StopReason, ToolStatus } from "./event.ts";
 import { timeTaken } from "./deadline.ts";
 import type { HaltReason } from "./decide.ts";
 import type { Hold } from "./hold.ts";
 import { runStopHooks } from "./hooks.ts";
-import { expiryAnswer } from "./mail.ts";
 import type { Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { addUsage, errorOutput, type Message, type Usage } from "./message.ts";
@@ -98,14 +97,14 @@ export async function finishRun(
     ...children,
     ...(Object.keys(lost).length > 0 && { lost }),
     ...(state.parent !== undefined &&
-      run.limits.wallMs !== undefined && { wallMs: timeTaken(run, hold.definitions.clock.now()) }),
+      run.limits.wallMs !== undefined && { wallMs: timeTaken(run, hold.journal.now()) }),
   };
   const timers = [
     ...closed.map(({ timer }) => timer),
     ...(run.limits.wallMs === undefined ? [] : [{ name: `deadline/${runId}`, at: undefined }]),
     ...(state.parent === undefined
       ? []
-      : [{ name: noticeTimer(runId), at: hold.definitions.clock.now() + LIMITS.tellParentAgainMs }]),
+      : [{ name: noticeTimer(runId), at: hold.journal.now() + LIMITS.tellParentAgainMs }]),
   ];
   const back = wasTaken(hold, run) ? [] : [withdrawn(run.inputId, run.actor, runId)]; // no other run will take it
   const facts = [...closed.map(({ fact }) => fact), ...stopped, ...calls, ...last, finished, ...back];

@@ -5,11 +5,11 @@ import { CapstanError } from "./errors.ts";
 import type { Rerun } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { hashJson, type Json } from "./json.ts";
-import { approversOf, canAsk } from "./permission/policy.ts";
+import { canAsk } from "./permission/policy.ts";
 import type { ToolCallPart } from "./message.ts";
 import { openWorkspace, toolContext } from "./perform-tool.ts";
 import { type Answer, checkQuestions, type QuestionItem } from "./request.ts";
-import { ask } from "./requests.ts";
+import { approvedBy, ask } from "./requests.ts";
 import { performStep, uniqueNames } from "./steps.ts";
 import { toJsonSchema } from "./schema.ts";
 import { startTask } from "./tasks.ts";
@@ -55,9 +55,13 @@ export async function runFlow(
     },
     Object.getOwnPropertyDescriptors(base), // keeps `workspace` a getter
   ) as FlowContext; // these methods and the base make it whole
-  const result = await body.flow(structuredClone(checked), context);
-  flow.finish(tool.name);
-  return result;
+  try {
+    const result = await body.flow(structuredClone(checked), context);
+    flow.finish(tool.name);
+    return result;
+  } finally {
+    flow.end();
+  }
 }
 
 class Flow {
@@ -69,6 +73,7 @@ class Flow {
   readonly #unique: (name: string) => void;
   /** Steps that the log holds and this run of the flow has not asked for yet. */
   readonly #recorded: Set<string>;
+  #ended = false;
 
   constructor(hold: Hold, tool: Tool, part: ToolCallPart, signal: AbortSignal) {
     this.#hold = hold;
@@ -79,6 +84,7 @@ class Flow {
     const unique = uniqueNames(`Flow ${part.name}`);
     this.#unique = (name) => {
       signal.throwIfAborted(); // a flow that was left does nothing more
+      if (this.#ended) throw new Error(`Flow ${part.name} has ended: ${name} is not done`); // a branch of it that lost a race
       unique(name);
     };
     const prefix = `call/${part.callId}/step/`;
@@ -106,7 +112,6 @@ class Flow {
   ): Promise<FlowAnswer> {
     this.#unique(name);
     const { name: tool, input } = this.#part;
-    const approvers = approversOf(this.#hold);
     if (!canAsk(this.#hold)) return { allow: false, reason: "nobody can be asked" };
     const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, {
       type: "permission",
@@ -117,9 +122,11 @@ class Flow {
       ...(detail !== undefined && { reason: detail }),
       binding: { inputHash: hashJson({ input, title, detail: detail ?? null }), toolHash: this.#toolHash },
       remember: [],
-      ...(approvers !== undefined && { approvers }),
+      ...approvedBy(this.#hold),
     });
     if (answer.type !== "permission") throw new Error("a permission request was answered with another type"); // `fits` refuses that
+    if (answer.input !== undefined && hashJson(answer.input) !== hashJson(input))
+      return { allow: false, reason: "the answer is for other arguments, and these cannot be changed any more" };
     return { allow: answer.allow, ...(answer.reason !== undefined && { reason: answer.reason }) };
   }
 
@@ -139,7 +146,7 @@ class Flow {
   async plan(name: string, markdown: string): Promise<FlowAnswer> {
     this.#unique(name);
     if (!canAsk(this.#hold)) return { allow: false, reason: "nobody can be asked" };
-    const body = { type: "plan", callId: this.#callId, markdown } as const;
+    const body = { type: "plan", callId: this.#callId, markdown, ...approvedBy(this.#hold) } as const;
     const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, body);
     if (answer.type !== "plan") throw new Error("a plan was answered with another type"); // `fits` refuses that
     return { allow: answer.allow, ...(answer.reason !== undefined && { reason: answer.reason }) };
@@ -164,11 +171,11 @@ class Flow {
     const key = this.#take(name);
     if (!Number.isSafeInteger(Math.ceil(ms)))
       throw new Error(`a sleep lasts a number of milliseconds, not ${String(ms)}`);
-    const { clock } = this.#hold.definitions;
+    const { journal } = this.#hold;
     const until = await performStep(
       this.#hold,
       { name: key, rerun: "safe", signal: this.#signal },
-      () => clock.now() + Math.ceil(ms),
+      () => journal.now() + Math.ceil(ms),
     );
     const awake = (): true | undefined =>
       this.#hold.state.run?.steps[`${key}/slept`] === undefined ? undefined : true;
@@ -201,6 +208,11 @@ class Flow {
       "flow-diverged",
       `Flow ${tool} did not ask for its recorded steps ${[...this.#recorded].join(", ")}; its code changed while it ran`,
     );
+  }
+
+  /** What its code still does, such as a branch that nobody waited for, has no effect: the model has its result. */
+  end(): void {
+    this.#ended = true;
   }
 
   #take(name: string): string {

@@ -68,6 +68,7 @@ export type { CallFacts, PermissionMode, Policy, Rule, Verdict } from "./permiss
 export { claudeRules, type ClaudePlaces, type ClaudeRules } from "./permission/permission-claude.ts";
 export { explain, type Explanation, type NeedVerdict } from "./permission/permission-explain.ts";
 export { plugin } from "./plugin.ts";
+export { withCost } from "./price.ts";
 export type {
   HookContext,
   HookedCall,

@@ -12,6 +12,8 @@ export interface Journal {
   readonly epoch: number;
   /** Random id of this hold: what makes an intent "ours". */
   readonly attemptId: string;
+  /** The time of this hold, of its facts and its timers: the wall clock when it began, from there on the monotonic one. */
+  now(): number;
   /** The hold is lost or the engine closes: stop, write nothing. */
   readonly signal: AbortSignal;
   /** What ended the hold before this one, when nobody foresaw it: the run ends with it, it would only come again. */

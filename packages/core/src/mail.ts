@@ -1,13 +1,13 @@
 /** The mailbox of a held session: each entry becomes facts at once, also in mid-turn. Only this file reads it. */
 
-import { resolution, withdrawn } from "./closing-facts.ts";
+import { expiryAnswer, resolution, withdrawn } from "./closing-facts.ts";
 import type { NewFact } from "./event.ts";
 import { deadlineTimers, timeLeft } from "./deadline.ts";
 import { LIMITS } from "./limits.ts";
 import type { HaltReason } from "./decide.ts";
 import type { Hold } from "./hold.ts";
 import type { MailboxEntry, OpOf } from "./op.ts";
-import { type Actor, type Answer, fits, mayAnswer, type RequestBody } from "./request.ts";
+import { type Actor, type Answer, fits, mayAnswer } from "./request.ts";
 import type { RunState, SessionState } from "./session-state.ts";
 import { childFacts, noticeTimer, notifyParent, STOP_KEY } from "./tasks.ts";
 
@@ -47,12 +47,12 @@ async function move(hold: Hold, entry: MailboxEntry): Promise<void> {
     return heard(hold, entry.position, []);
   }
   const running = hold.state.run?.id;
-  const reply = replyTo(hold.state, entry, hold.definitions.clock.now());
+  const reply = replyTo(hold.state, entry, hold.journal.now());
   if (reply.halt !== undefined) hold.requestHalt(reply.halt, { position: entry.position });
   else {
     const back = hold.state.parent === undefined ? [] : reply.facts.filter(({ type }) => type === "input.withdrawn");
     const told = back.flatMap(({ runId }) => (runId === undefined ? [] : [runId]));
-    const again = hold.definitions.clock.now() + LIMITS.tellParentAgainMs;
+    const again = hold.journal.now() + LIMITS.tellParentAgainMs;
     const timers = [...(reply.timers ?? []), ...told.map((runId) => ({ name: noticeTimer(runId), at: again }))];
     await hold.append(reply.facts, { sync: told.length > 0, consumes: [entry.position], timers });
     for (const runId of told) await notifyParent(hold, runId);
@@ -119,11 +119,10 @@ function replyToOp(state: SessionState, entry: OpEntry, now: number): Reply {
   }
 }
 
-/** An interrupt of a run that waits its turn takes its input back; of any other it changes nothing. */
-function withdrawal(state: SessionState, runId: string | undefined, actor: Actor): readonly NewFact[] {
-  const input = state.queue.find((queued) => queued.runId === runId);
-  if (input === undefined || runId === undefined) return [];
-  return [withdrawn(input.inputId, actor, runId)];
+/** An interrupt of a run that waits its turn takes its input back: one that names none, of the run that is about to begin. */
+function withdrawal({ queue }: SessionState, runId: string | undefined, actor: Actor): readonly NewFact[] {
+  const input = runId === undefined ? queue[0] : queue.find((queued) => queued.runId === runId);
+  return input === undefined ? [] : [withdrawn(input.inputId, actor, input.runId)];
 }
 
 function acceptInput(state: SessionState, op: OpOf<"send">, actor: Actor, inputId: string, runId: string): Reply {
@@ -158,50 +157,31 @@ function resolved(
   return { facts: [fact], timers: [timer] };
 }
 
+/** A timer comes by the wall clock: one that the time of this hold has not reached yet is set again. */
 function replyToTimer(state: SessionState, name: string, now: number): Reply {
   const [kind, ...rest] = name.split("/");
   const subject = rest.join("/");
   if (kind === "expiry") {
     const request = state.requests[subject];
-    return request === undefined
-      ? { facts: [] }
-      : resolved(state, subject, expiryAnswer(request.body), { id: "expiry" });
+    if (request === undefined) return { facts: [] };
+    if (request.expiresAt > now) return { facts: [], timers: [{ name, at: request.expiresAt }] };
+    return resolved(state, subject, expiryAnswer(request.body), { id: "expiry" });
   }
   if (kind === "deadline") return state.run?.id === subject ? replyToDeadline(state.run, now) : { facts: [] };
-  return kind === "sleep" ? replyToSleep(state, subject) : { facts: [] };
+  return kind === "sleep" ? replyToSleep(state, subject, now) : { facts: [] };
 }
 
 /** A sleep ends once, in the call that sleeps: a timer of a run that is over changes nothing. */
-function replyToSleep({ run }: SessionState, step: string): Reply {
+function replyToSleep({ run }: SessionState, step: string, now: number): Reply {
   const name = `${step}/slept`;
   const asleep = run?.calls.some(({ status, part }) => status === "started" && step.startsWith(`call/${part.callId}/`));
   if (run === undefined || asleep !== true || run.steps[name] !== undefined) return { facts: [] };
+  const until = Number(run.steps[step]);
+  if (until > now) return { facts: [], timers: [{ name: `sleep/${step}`, at: until }] };
   return { facts: [{ type: "step.finished", key: name, runId: run.id, name, value: null }] };
 }
 
 /** A timer that fires too early is set again; while the run waits it is not: going on sets it. */
 function replyToDeadline(run: RunState, now: number): Reply {
   return timeLeft(run, now) > 0 ? { facts: [], timers: deadlineTimers(run, now) } : { facts: [], halt: "deadline" };
-}
-
-/** What an unanswered request becomes: always the careful choice. */
-export function expiryAnswer(request: RequestBody): Answer {
-  switch (request.type) {
-    case "permission":
-    case "plan":
-      return { type: request.type, allow: false, reason: "nobody answered in time" };
-    case "question":
-      return { type: "question", answers: {} };
-    case "form":
-      return { type: "form", decline: true };
-    case "client-tool":
-      return {
-        type: "client-tool",
-        output: { content: [{ type: "text", text: "No result was supplied in time." }], isError: true },
-      };
-    case "doubt":
-      return { type: "doubt", outcome: "skip" };
-    default:
-      return request satisfies never;
-  }
 }

@@ -60,12 +60,13 @@ const COUNTS = [
   "costMicroUsd",
 ] as const satisfies readonly (keyof Usage)[];
 
-/** What can be counted of a usage: what is no number counts nothing. */
+/** What can be counted of a usage: what is no number counts nothing, and a sum of what is there stays one. */
 export function checkedUsage(usage: Usage | undefined): Usage {
   const counted: { -readonly [K in keyof Usage]: Usage[K] } = { inputTokens: 0, outputTokens: 0 };
   for (const name of COUNTS) {
     const value = usage?.[name];
-    if (typeof value === "number" && Number.isFinite(value) && value >= 0) counted[name] = value;
+    if (typeof value === "number" && Number.isFinite(value) && value >= 0)
+      counted[name] = Math.min(value, Number.MAX_SAFE_INTEGER);
   }
   return counted;
 }

@@ -8,6 +8,7 @@ import { CapstanError } from "./errors.ts";
 import type { WorkspaceRef } from "./event.ts";
 import type { Ids } from "./ids.ts";
 import type { Journal } from "./journal.ts";
+import { hashJson, type Json } from "./json.ts";
 import type { Model } from "./model.ts";
 import { observe } from "./observe.ts";
 import { checkRules } from "./permission/permission.ts";
@@ -44,7 +45,8 @@ export class Registry implements Definitions {
 
   /**
    * Resolves once every agent was checked, every model resolved and every plugin opened. An engine that is open already
-   * keeps its registry: the new agents join it, by name in place of older ones; the last close ends it.
+   * keeps its registry: the new agents join it, by name in place of older ones; the last close ends it. Throws
+   * `config-invalid` when they come with rules, plugins, workspaces or handlers of their own.
    */
   static async open(options: RuntimeOptions, clock: Clock, ids: Ids): Promise<Registry> {
     const shared = open.get(options.engine);
@@ -128,12 +130,34 @@ export class Registry implements Definitions {
   }
 
   async #join(options: RuntimeOptions): Promise<Registry> {
+    const other = this.#contradicted(options);
+    if (other !== undefined) {
+      throw new CapstanError(
+        "config-invalid",
+        `This engine is in use by a runtime with another \`${other}\`, which holds for all its agents. Leave it out, give the same, or close that runtime first`,
+      );
+    }
     Object.assign(this.#models, options.models);
     for (const secret of options.secrets ?? []) this.redactor.add(secret);
     await this.#open(options.agents);
     this.#users += 1;
     this.#work();
     return this;
+  }
+
+  /** The first option that would have to hold for all agents here, and does not. What is left out contradicts nothing. */
+  #contradicted(options: RuntimeOptions): string | undefined {
+    const { permission, plugins, workspaces = {}, work, onRequest, remember, host } = options;
+    const same: { readonly [option: string]: boolean } = {
+      permission: permission === undefined || hashJson(permission as Json) === hashJson(this.permission as Json), // rules are texts
+      plugins: plugins?.every((plugin) => this.plugins.includes(plugin)) ?? true,
+      workspaces: Object.entries(workspaces).every(([kind, factory]) => this.#factories[kind] === factory),
+      work: work === undefined || work === this.works,
+      onRequest: onRequest === undefined || onRequest === this.onRequest,
+      remember: remember === undefined || remember === this.remember,
+      "host.resolveModel": host?.resolveModel === undefined || host.resolveModel === this.#resolveModel,
+    };
+    return Object.keys(same).find((option) => same[option] === false);
   }
 
   async #open(given: readonly Agent<unknown>[]): Promise<void> {

@@ -33,6 +33,10 @@ export type PermissionRequest = {
   readonly binding: { readonly inputHash: string; readonly toolHash: string; readonly cwd?: string };
   /** What may be offered as "always". */
   readonly remember: readonly RememberScope[];
+} & Approved;
+
+/** Of what lets something happen. */
+type Approved = {
   /** Ids of the actors who may answer; everybody who reaches the session when there are none. */
   readonly approvers?: readonly string[];
 };
@@ -54,15 +58,15 @@ export type RequestBody =
       readonly schema?: Json;
       readonly url?: string;
     }
-  | { readonly type: "plan"; readonly callId: string; readonly markdown: string }
+  | ({ readonly type: "plan"; readonly callId: string; readonly markdown: string } & Approved)
   | { readonly type: "client-tool"; readonly callId: string; readonly tool: string; readonly input: Json }
-  | {
+  | ({
       readonly type: "doubt";
       readonly callId: string;
       readonly tool: string;
       readonly input: Json;
       readonly startedAt: number;
-    };
+    } & Approved);
 
 export type OpenRequest = {
   readonly requestId: string;
@@ -125,7 +129,7 @@ export function fits(request: RequestBody, value: unknown): value is Answer {
 
 /** Whether this actor's word counts. */
 export function mayAnswer(request: RequestBody, actor: Pick<Actor, "id">): boolean {
-  const approvers = request.type === "permission" ? request.approvers : undefined;
+  const approvers = "approvers" in request ? request.approvers : undefined;
   return approvers === undefined || approvers.includes(actor.id);
 }
 

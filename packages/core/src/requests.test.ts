@@ -435,8 +435,7 @@ describe("client tools", () => {
     const runtime = await world.start({ agents: [guide] });
     const run = await runtime.send(guide, "Go");
     await soon(run.result());
-    world.jump(7 * DAY);
-    await run.session.update({ title: "later" });
+    await world.clock.advance(7 * DAY);
     await until(async () => (await run.session.state()).status === "idle");
     expect(await soon(run.text())).toBe("No map.");
     expect(ofType(await world.log(run.session.id), "tool.finished")[0]).toMatchObject({

@@ -6,13 +6,20 @@ import type { NewFact } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { type Json, sha256 } from "./json.ts";
 import { LIMITS } from "./limits.ts";
-import { canAsk } from "./permission/policy.ts";
+import { approversOf, canAsk } from "./permission/policy.ts";
 import type { RequestBody } from "./request.ts";
-import type { ResolvedRequest } from "./session-state.ts";
+import type { ResolvedRequest, SessionState } from "./session-state.ts";
 
 /** The same question of the same session has the same id after a restart. */
 export function requestIdOf(sessionId: string, name: string): string {
   return `req_${sha256(`${sessionId}/${name}`).slice(0, 24)}`;
+}
+
+/** The id under which the question stands now: closed because its tool had changed, it is another one when it is asked anew. */
+function standingId({ sessionId, run }: Pick<SessionState, "sessionId" | "run">, name: string): string {
+  let id = requestIdOf(sessionId, name);
+  for (let again = name; run?.answers[id]?.by.id === "rule"; id = requestIdOf(sessionId, again)) again += "/again";
+  return id;
 }
 
 /** Opens requests in one synced append. Those that are open already stay as they are. */
@@ -22,12 +29,12 @@ export async function openRequests(
 ): Promise<void> {
   const { state, definitions, agent } = hold;
   const runId = state.run?.id;
-  const now = definitions.clock.now();
+  const now = hold.journal.now();
   const waitMs = agent.permission.waitMs ?? definitions.permission.waitMs ?? LIMITS.requestTtlMs;
   const facts: NewFact[] = [];
   const timers: { readonly name: string; readonly at: number }[] = [];
   for (const { name, body } of requests) {
-    const requestId = requestIdOf(state.sessionId, name);
+    const requestId = standingId(state, name);
     const expiresAt = now + (body.type === "permission" ? waitMs : LIMITS.requestTtlMs);
     if (state.requests[requestId] !== undefined || state.run?.answers[requestId] !== undefined) continue;
     facts.push({
@@ -45,10 +52,22 @@ export async function openRequests(
 }
 
 /** Opens the request unless it was, and waits for its answer. Rejects when the run is halted or the hold ends. */
-export async function ask(hold: Hold, callId: string, name: string, body: RequestBody): Promise<ResolvedRequest> {
-  const requestId = requestIdOf(hold.state.sessionId, name);
+export async function ask(
+  hold: Hold,
+  callId: string,
+  name: string,
+  body: RequestBody,
+): Promise<ResolvedRequest & { readonly requestId: string }> {
+  const requestId = standingId(hold.state, name);
   await openRequests(hold, [{ name, body }]);
-  return waitFor(hold, callId, requestId, () => hold.state.run?.answers[requestId]);
+  const resolved = await waitFor(hold, callId, requestId, () => hold.state.run?.answers[requestId]);
+  return { ...resolved, requestId };
+}
+
+/** For the body of a request by which something is let happen. */
+export function approvedBy(hold: Hold): { readonly approvers?: readonly string[] } {
+  const approvers = approversOf(hold);
+  return approvers === undefined ? {} : { approvers };
 }
 
 type Doubt = {
@@ -64,7 +83,7 @@ type Doubt = {
 export async function askDoubt(hold: Hold, doubt: Doubt): Promise<"run-again" | "it-happened" | "skip" | "unknown"> {
   if (!canAsk(hold)) return "unknown";
   const { callId, tool, input, startedAt, name } = doubt;
-  const resolved = await ask(hold, callId, name, { type: "doubt", callId, tool, input, startedAt });
+  const resolved = await ask(hold, callId, name, { type: "doubt", callId, tool, input, startedAt, ...approvedBy(hold) });
   if (resolved.answer.type !== "doubt" || resolved.by.id === "expiry") return "unknown";
   return resolved.answer.outcome;
 }

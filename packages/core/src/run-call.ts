@@ -13,9 +13,9 @@ import { copyJson, hashJson, type Json } from "./json.ts";
 import { errorOutput, type ToolCallPart, type ToolOutput } from "./message.ts";
 import { rulesFor, type Verdict } from "./permission/permission.ts";
 import type { HookedCall } from "./plugin.ts";
-import { approversOf, callFacts, judge } from "./permission/policy.ts";
+import { callFacts, judge } from "./permission/policy.ts";
 import type { PermissionRequest, RememberScope } from "./request.ts";
-import { ask, requestIdOf } from "./requests.ts";
+import { approvedBy, ask } from "./requests.ts";
 import { performStep, UnknownOutcome } from "./steps.ts";
 import type { CallState } from "./session-state.ts";
 import type { Tool } from "./tool.ts";
@@ -72,7 +72,6 @@ export function permissionRequest(
   const { definitions } = hold;
   const scopes: readonly RememberScope[] =
     definitions.remember === undefined ? ["session"] : ["session", "agent", "global"];
-  const approvers = approversOf(hold);
   const body: PermissionRequest = {
     type: "permission",
     callId: part.callId,
@@ -82,7 +81,7 @@ export function permissionRequest(
     reason: verdict.reason,
     binding: { inputHash, toolHash: tool.hash, ...(cwd !== undefined && { cwd }) },
     remember: verdict.remember && rules.length > 0 ? scopes : [],
-    ...(approvers !== undefined && { approvers }),
+    ...approvedBy(hold),
   };
   return { name: permissionName(part.callId, body.binding), body };
 }
@@ -123,24 +122,24 @@ async function grantFor(
   if (verdict.verdict === "deny") return { status: "denied", output: refusal(`Refused: ${verdict.reason}`) };
   if (verdict.verdict === "allow") return { input: hooked.input, checked };
   const { name, body } = permissionRequest(hold, tool, part, hooked.input, checked, verdict);
-  const { answer, by } = await ask(hold, part.callId, name, body);
-  const requestId = requestIdOf(hold.state.sessionId, name);
+  const { answer, by, requestId } = await ask(hold, part.callId, name, body);
   if (answer.type !== "permission" || !answer.allow) {
     const why = answer.type === "permission" && answer.reason !== undefined ? `: ${answer.reason}` : "";
     const who = by.id === "expiry" ? "nobody answered in time" : "the user said no";
     return { status: "denied", output: refusal(`Refused: ${who}${why}`) };
   }
-  const always = answer.remember === undefined ? undefined : { requestId, scope: answer.remember };
-  if (answer.input === undefined) {
-    if (always !== undefined) await remember(hold, tool, checked, always);
-    return { input: hooked.input, checked, requestId };
-  }
-  const edited = await checkedBy(hold, tool.schema, copyJson(answer.input));
-  if (!edited.ok) return failed(`The arguments edited by the user do not fit ${tool.name}: ${edited.problem}`);
-  if ((await judge(hold, tool, edited.value, words)).verdict === "deny")
-    return { status: "denied", output: refusal("Refused: a rule denies the edited call") };
-  if (always !== undefined) await remember(hold, tool, edited.value, always); // what was agreed to is the edited call
-  return { input: answer.input, checked: edited.value, requestId };
+  const input = answer.input ?? hooked.input;
+  const agreed =
+    answer.input === undefined
+      ? { ok: true as const, value: checked }
+      : await checkedBy(hold, tool.schema, copyJson(answer.input));
+  if (!agreed.ok) return failed(`The arguments edited by the user do not fit ${tool.name}: ${agreed.problem}`);
+  // rules, the mode and what links lead to may have changed while the question was open
+  const now = await judge(hold, tool, agreed.value, words);
+  if (now.verdict === "deny") return { status: "denied", output: refusal(`Refused: ${now.reason}`) };
+  const scope = answer.remember;
+  if (scope !== undefined) await remember(hold, tool, agreed.value, { requestId, scope }); // of what was agreed to
+  return { input, checked: agreed.value, requestId };
 }
 
 type Always = { readonly requestId: string; readonly scope: RememberScope };

@@ -71,6 +71,12 @@ describe("what the model can put right", () => {
     expect(result).toMatchObject({ reason: "end-turn", text: "Sorry." });
   });
 
+  it("TOOL-14 names those of the runtime's plugins too", async () => {
+    const options = { plugins: [{ name: "town", tools: [city] }] };
+    const { ends } = await play({ tools: [], turns: [calls("village"), { text: "Sorry." }], options });
+    expect(ends).toEqual([[0, "error", 'There is no tool named "village". Available: city.']]);
+  });
+
   it("says so when there are no tools at all", async () => {
     const { ends } = await play({ tools: [], turns: [calls("village")] });
     expect(ends).toEqual([[0, "error", 'There is no tool named "village". Available: none.']]);

@@ -2,7 +2,7 @@
 
 import { budgetLeft } from "./budget.ts";
 import { type CallEnd, failed } from "./call-end.ts";
-import { resolution } from "./closing-facts.ts";
+import { questionsOf, resolution } from "./closing-facts.ts";
 import { CapstanError, messageOf, toProblem } from "./errors.ts";
 import type { NewFact, ToolStatus } from "./event.ts";
 import type { Hold } from "./hold.ts";
@@ -76,7 +76,7 @@ async function judgeAll(hold: Hold): Promise<ReadonlyMap<string, Judged>> {
   const fresh = (hold.state.run?.calls ?? []).filter(
     (call) => call.status === "proposed" && !hold.running.has(call.part.callId),
   );
-  const refused: NewFact[] = [];
+  const refused: Finished[] = [];
   const beyond = callsBeyondBudget(hold);
   const asks: { name: string; body: ReturnType<typeof permissionRequest>["body"] }[] = [];
   for (const { part } of fresh) {
@@ -109,13 +109,13 @@ async function judgeAll(hold: Hold): Promise<ReadonlyMap<string, Judged>> {
     else if (tool.body.type === "execute" && !hasToolHooks(hold.plugins))
       allowed.set(callId, { tool, checked: passed.value });
   }
-  if (refused.length > 0) await hold.append(refused);
+  if (refused.length > 0) await appendEnds(hold, refused);
   if (asks.length > 0) await openRequests(hold, asks);
   return allowed;
 }
 
 /** The end of a call that cannot be made, as the plugins tell the model of it. */
-async function rejected(hold: Hold, part: ToolCallPart, problem: string, tool?: Tool): Promise<NewFact> {
+async function rejected(hold: Hold, part: ToolCallPart, problem: string, tool?: Tool): Promise<Finished> {
   const { callId, name, input } = part;
   const cause = tool === undefined ? ("unknown-tool" as const) : ("wrong-arguments" as const);
   const call = { callId, name, input, cause, known: usableTools(hold), ...(tool !== undefined && { tool }) };
@@ -179,15 +179,28 @@ async function finishOne(hold: Hold, call: CallState, judged: Judged | undefined
     if (hold.halted.aborted) return;
     // what only the user can put right ends the run, with the call's result in the log; nothing may start in between
     hold.requestHalt("failed", { problem: toProblem(error) });
-    await hold.append([finishedFact(hold, callId, name, "error", errorOutput(messageOf(error)))]);
+    await appendEnds(hold, [finishedFact(hold, callId, name, "error", errorOutput(messageOf(error)))]);
     return;
   }
   const durationMs = Math.round(clock.monotonic() - startedAt);
   const { status, output, by, handoff } = end;
   const finished = finishedFact(hold, callId, name, status, output, durationMs);
   const more = { ...(by !== undefined && { by }), ...(handoff !== undefined && { handoff }) };
-  await hold.append([by === undefined && handoff === undefined ? finished : { ...finished, ...more }]);
+  await appendEnds(hold, [by === undefined && handoff === undefined ? finished : { ...finished, ...more }]);
 }
+
+/** With the ends of calls, those of what they still ask: a rule, a hook or the call itself went on without an answer. */
+async function appendEnds(hold: Hold, ends: readonly Finished[]): Promise<void> {
+  if (Object.keys(hold.state.requests).length === 0) return void (await hold.append(ends));
+  const closed = questionsOf(
+    hold.state,
+    ends.map(({ callId }) => callId),
+  );
+  const timers = closed.map(({ timer }) => timer);
+  await hold.append([...closed.map(({ fact }) => fact), ...ends], { timers });
+}
+
+type Finished = NewFact & { readonly type: "tool.finished" };
 
 function finishedFact(
   hold: Hold,
@@ -196,7 +209,7 @@ function finishedFact(
   status: ToolStatus,
   output: ToolOutput,
   durationMs = 0,
-): NewFact & { readonly type: "tool.finished" } {
+): Finished {
   const runId = hold.state.run?.id;
   return {
     type: "tool.finished",
@@ -216,5 +229,5 @@ function unknownTool(hold: Hold, name: string): string {
 }
 
 function usableTools(hold: Hold): readonly string[] {
-  return hold.agent.tools.map(({ name }) => name).filter((name) => findTool(hold, name) !== undefined);
+  return [...hold.tools.keys()].filter((name) => findTool(hold, name) !== undefined);
 }

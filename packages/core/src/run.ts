@@ -13,6 +13,7 @@ import { readMail, takeMail } from "./mail.ts";
 import { settleOutput } from "./output.ts";
 import { openWorkspace } from "./perform-tool.ts";
 import { closeStaleRequests, runTools } from "./run-tools.ts";
+import type { SessionState } from "./session-state.ts";
 import { startRun, takeInput } from "./start-run.ts";
 import { resumeTasks } from "./tasks.ts";
 
@@ -94,12 +95,18 @@ async function resume(hold: Hold): Promise<void> {
   const { run, queue } = hold.state;
   if (run === undefined) return;
   const { epoch } = hold.journal;
-  const by = run.suspendedAt === undefined ? "recovery" : "answer";
+  const by = run.suspendedAt === undefined ? "recovery" : awaited(hold.state);
   await hold.append([{ type: "run.resumed", key: `${run.id}/resumed/${epoch}`, runId: run.id, epoch, by }]);
   const awake = hold.state.run;
-  if (awake !== undefined) await hold.append([], { timers: deadlineTimers(awake, hold.definitions.clock.now()) });
+  if (awake !== undefined) await hold.append([], { timers: deadlineTimers(awake, hold.journal.now()) });
   await closeStaleRequests(hold);
   if (queue.some((input) => input.interrupts === run.id)) hold.requestHalt("interrupted"); // its sender was told so before a crash
+}
+
+/** What a suspended run waits for: a person first, when there are several. */
+function awaited({ requests, run }: SessionState): "answer" | "timer" | "child" {
+  if (Object.keys(requests).length > 0) return "answer";
+  return run?.suspendedForTask === true ? "child" : "timer";
 }
 
 /** An interrupt that came when its run had just ended changes nothing. */

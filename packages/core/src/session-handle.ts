@@ -138,10 +138,12 @@ class SessionHandle<Output> implements Session<Output> {
     const { engine } = this.#source;
     const before = await engine.summary(this.id);
     const target = runId ?? before?.runId;
+    const begins = target === undefined && this.#follows() && (await this.isRunning()); // what was sent just now
     await this.#submit({ type: "interrupt", sessionId: this.id, ...(target !== undefined && { runId: target }) });
-    if (before?.runId === undefined || before.runId !== target) return; // not active: taken back, or nothing to wait for
-    for await (const { event } of engine.events(this.id, { after: String(before.head) })) {
-      if (event.type === "run.finished" && event.runId === target) return;
+    if (!begins && (before?.runId === undefined || before.runId !== target)) return; // not active: taken back, or nothing to wait for
+    for await (const { event } of engine.events(this.id, { after: String(before?.head ?? 0) })) {
+      if (event.type === "run.finished" && (begins || event.runId === target)) return;
+      if (event.type === "input.withdrawn" && begins) return;
     }
   }
 

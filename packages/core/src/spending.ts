@@ -3,7 +3,9 @@
 import { CapstanError } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
 import { addUsage, NO_USAGE, tokensOf, type Usage } from "./message.ts";
-import type { ModelEvent, ModelRequest } from "./model.ts";
+import type { ModelEvent, ModelRequest, Price } from "./model.ts";
+import { checkedUsage } from "./model-part.ts";
+import { withCost } from "./price.ts";
 import { changedBound, type Known } from "./prompt-bound.ts";
 
 /** What was set aside for one call. Money is in micro-dollars, rates in micro-dollars a token. */
@@ -13,7 +15,7 @@ export type Aside = {
   readonly prompt: number;
   readonly known: Known;
   readonly tokens: number;
-  readonly money?: { readonly microUsd: number; readonly input: number; readonly output: number };
+  readonly money?: { readonly microUsd: number; readonly input: number; readonly output: number; readonly price: Price };
 };
 type Send = (request: ModelRequest) => AsyncIterable<readonly ModelEvent[]>;
 
@@ -38,14 +40,21 @@ export function spending(aside: Aside | undefined, send: Send): Spending {
       for await (const batch of send(cost?.request ?? request)) {
         for (const event of batch) {
           if (event.type !== "finish") continue;
-          total = addUsage(total, event.usage);
-          tokens += tokensOf(event.usage) - (cost?.tokens ?? 0);
-          microUsd += (event.usage.costMicroUsd ?? cost?.microUsd ?? 0) - (cost?.microUsd ?? 0);
+          const usage = priced(aside, checkedUsage(event.usage));
+          total = addUsage(total, usage);
+          tokens += tokensOf(usage) - (cost?.tokens ?? 0);
+          microUsd += (usage.costMicroUsd ?? cost?.microUsd ?? 0) - (cost?.microUsd ?? 0);
         }
         yield batch;
       }
     },
   };
+}
+
+/** Where money is limited, what was used always has a cost: a model that says none is charged by its price. */
+export function priced(aside: Aside | undefined, usage: Usage): Usage {
+  const { price } = aside?.money ?? {};
+  return price === undefined || usage.costMicroUsd !== undefined || tokensOf(usage) === 0 ? usage : withCost(usage, price);
 }
 
 type Cost = { readonly request: ModelRequest; readonly tokens: number; readonly microUsd: number };

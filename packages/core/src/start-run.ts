@@ -14,7 +14,7 @@ import type { QueuedInput } from "./session-state.ts";
 
 export async function startRun(hold: Hold, input: QueuedInput): Promise<void> {
   await hold.refresh();
-  const { agent, definitions } = hold;
+  const { agent } = hold;
   const limits = { ...agent.limits, ...input.overrides?.limits };
   const started: NewFact = {
     type: "run.started",
@@ -26,9 +26,7 @@ export async function startRun(hold: Hold, input: QueuedInput): Promise<void> {
     limits,
   };
   const timers =
-    limits.wallMs === undefined
-      ? []
-      : [{ name: `deadline/${input.runId}`, at: definitions.clock.now() + limits.wallMs }];
+    limits.wallMs === undefined ? [] : [{ name: `deadline/${input.runId}`, at: hold.journal.now() + limits.wallMs }];
   await hold.append([started], { timers });
   await takeInput(hold, input);
 }

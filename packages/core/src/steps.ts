@@ -86,7 +86,7 @@ async function settleDoubt(
   { name, callId }: StepOptions,
   attemptId: string,
 ): Promise<"run-again" | "skip" | "it-happened"> {
-  const startedAt = hold.definitions.clock.now(); // when the doubt was found: the intent's own time is not in the state
+  const startedAt = hold.journal.now(); // when the doubt was found: the intent's own time is not in the state
   const doubt = { tool: name, input: null, startedAt, name: `${name}/doubt/${attemptId}` };
   const outcome = callId === undefined ? "unknown" : await askDoubt(hold, { callId, ...doubt });
   if (outcome === "unknown") {

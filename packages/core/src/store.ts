@@ -29,7 +29,7 @@ export interface Store {
   /** Entries not yet consumed, oldest first. */
   mail(sessionId: string): Promise<readonly MailboxEntry[]>;
   summary(sessionId: string): Promise<SessionSummary | undefined>;
-  /** Newest first. */
+  /** Newest first. A long one may be read in pieces: sessions that change meanwhile are in it as they were or as they are. */
   list(filter: SessionFilter): Promise<readonly SessionSummary[]>;
   /** Sessions with unread mail or a run that could go on, with who has them. */
   pending(): Promise<readonly PendingSession[]>;
@@ -58,6 +58,8 @@ export type NewSession = {
   readonly tenant?: string;
   readonly facts: readonly Fact[];
   readonly summary: SessionSummary;
+  /** The session that these facts were copied from. When it is gone, what they name may be too: throws `session-not-found`. */
+  readonly copyOf?: string;
 };
 export type NewMail = {
   readonly sessionId: string;
@@ -113,6 +115,8 @@ export type SessionSummary = {
   readonly status: SessionStatus;
   /** Accepted inputs that no run has taken up yet. */
   readonly queued: number;
+  /** A process drives it now, as far as can be told from here. Only in what a store answers with; never stored. */
+  readonly held?: true;
   /** The unfinished run, if there is one. */
   readonly runId?: string;
   readonly openRequests: readonly OpenRequest[];

@@ -4,10 +4,8 @@ import type { Engine, EventsOptions } from "./engine.ts";
 import { CapstanError } from "./errors.ts";
 import type { Envelope } from "./event.ts";
 
-type Waiting = {
-  readonly source: AsyncIterator<Envelope>;
-  next: Promise<{ readonly from: Waiting; readonly result: IteratorResult<Envelope> }>;
-};
+type Source = AsyncIterator<Envelope>;
+type Came = { readonly from: Source; readonly result: IteratorResult<Envelope> };
 
 /**
  * Ends when the session's own events end. A child's events come from its beginning when its `task.started` is in the
@@ -20,25 +18,25 @@ export async function* withChildren(
 ): AsyncGenerator<Envelope> {
   const stop = new AbortController();
   const signal = options.signal === undefined ? stop.signal : AbortSignal.any([options.signal, stop.signal]);
-  const open = new Set<Waiting>();
-  const follow = (id: string, from: EventsOptions): Waiting => {
+  const open = new Set<Source>();
+  const next = inOrder();
+  const follow = (id: string, from: EventsOptions): Source => {
     const events = engine.events(id, { ...from, signal });
     const source = (id === sessionId ? events : orNone(events))[Symbol.asyncIterator]();
-    const waiting: Waiting = { source, next: Promise.resolve(undefined as never) }; // set by `advance` in the next line
-    advance(waiting);
-    open.add(waiting);
-    return waiting;
+    open.add(source);
+    next.ask(source);
+    return source;
   };
   const parents = new Map<string, NonNullable<Envelope["parent"]>>();
   const own = follow(sessionId, options);
   try {
     while (open.has(own)) {
-      const { from, result } = await Promise.race([...open].map(({ next }) => next));
+      const { from, result } = await next.came();
       if (result.done === true) {
         open.delete(from);
         continue;
       }
-      advance(from);
+      next.ask(from);
       const { event } = result.value;
       const parent = parents.get(result.value.sessionId);
       yield parent === undefined ? result.value : { ...result.value, parent };
@@ -51,15 +49,34 @@ export async function* withChildren(
     }
   } finally {
     stop.abort();
-    for (const { source, next } of open) {
-      next.catch(() => undefined); // nobody waits for it any more
-      await source.return?.();
-    }
+    for (const source of open) await source.return?.();
   }
 }
 
-function advance(waiting: Waiting): void {
-  waiting.next = waiting.source.next().then((result) => ({ from: waiting, result }));
+/** What many sources give, one at a time of each, in the order in which it comes. One that is silent costs nothing. */
+function inOrder(): { ask(source: Source): void; came(): Promise<Came> } {
+  const ready: (Came | { readonly error: unknown })[] = [];
+  let wake: (() => void) | undefined;
+  const add = (item: Came | { readonly error: unknown }): void => {
+    ready.push(item);
+    wake?.();
+  };
+  return {
+    ask(source) {
+      source.next().then(
+        (result) => add({ from: source, result }),
+        (error: unknown) => add({ error }),
+      );
+    },
+    async came() {
+      if (ready.length === 0) await new Promise<void>((resolve) => (wake = resolve));
+      wake = undefined;
+      const item = ready.shift();
+      if (item === undefined) throw new Error("it was woken for something");
+      if ("error" in item) throw item.error;
+      return item;
+    },
+  };
 }
 
 /** One that was removed meanwhile has no events. */

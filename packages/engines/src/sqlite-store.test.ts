@@ -243,6 +243,30 @@ describe("sqliteStore", () => {
       ]);
     });
 
+    for (const [what, sql] of Object.entries({
+      "its summary": "summary = replace(summary, 'helper', 'hemper')",
+      "what is checked of its summary": "summary = replace(summary, '\"check\":', '\"check\":1')",
+      "its status": "status = 'idme'",
+      "its agent": "agent = 'hemper'",
+    }))
+      it(`G7 gives no session away of which ${what} was altered`, async () => {
+        const path = await twoSessions();
+        change(path, `UPDATE sessions SET ${sql} WHERE number = 1`);
+        const store = await open({ path });
+        expect((await store.summary("ses_1"))?.status).toBe("quarantined");
+        await rejects(store.claim("ses_1", "owner-b"), "session-damaged");
+        await rejects(submit(store, "ses_1", "b"), "session-damaged");
+        expect((await store.read("ses_1", { after: 0 })).length).toBe(9);
+        expect((await store.summary("ses_2"))?.status).toBe("idle");
+      });
+
+    it("reads a summary that was stored without a checksum", async () => {
+      const path = await twoSessions();
+      change(path, `UPDATE sessions SET summary = substr(summary, 1, instr(summary, ',"check":') - 1) || '}'`);
+      const store = await open({ path });
+      expect((await store.summary("ses_1"))?.status).toBe("idle");
+    });
+
     it("drops an altered snapshot and refuses an altered blob", async () => {
       const hash = sha256("blob");
       const path = await storeWith(async (store) => {

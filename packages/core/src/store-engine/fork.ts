@@ -1,7 +1,7 @@
 /** Copying a log up to a point into a new session: what was open there is closed as cancelled, no effect is inherited. */
 
 import type { Fact, FactOf, NewFact } from "../event.ts";
-import { expiryAnswer } from "../mail.ts";
+import { expiryAnswer } from "../closing-facts.ts";
 import { errorOutput } from "../message.ts";
 import type { Actor } from "../request.ts";
 import type { SessionState } from "../session-state.ts";

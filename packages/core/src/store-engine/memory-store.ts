@@ -49,7 +49,7 @@ export function memoryStore(): MemoryStore {
     read: async (sessionId, options) => read(find(data, sessionId).facts, options),
     snapshot: async (sessionId) => data.sessions.get(sessionId)?.snapshot,
     mail: async (sessionId) => [...find(data, sessionId).unread.values()],
-    summary: async (sessionId) => summaryOf(data.sessions.get(sessionId)),
+    summary: async (sessionId) => summaryOf(data, sessionId),
     list: async (filter) => list(data, filter),
     pending: async () => [...data.sessions.values()].filter((session) => isPending(session)).map(toPending),
     fireTimers: async (now) => fireTimers(data, now),
@@ -109,10 +109,11 @@ function emptyData(changed: () => void): Data {
 }
 
 function create(data: Data, made: NewSession): { readonly sessionId: string; readonly created: boolean } {
-  const { sessionId, key, tenant = "", facts } = made;
+  const { sessionId, key, tenant = "", facts, copyOf } = made;
   if (data.sessions.has(sessionId)) return { sessionId, created: false };
   const holder = key === undefined ? undefined : data.keys.get(keyOf(tenant, key));
   if (holder !== undefined) return { sessionId: holder, created: false };
+  if (copyOf !== undefined) find(data, copyOf);
   const session: Session = {
     id: sessionId,
     number: ++data.made,
@@ -217,7 +218,7 @@ function list(data: Data, filter: SessionFilter): readonly SessionSummary[] {
     if (key !== undefined && session.key !== key) continue;
     if (tenant !== undefined && session.tenant !== tenant) continue;
     if (parent !== undefined && summary.parent !== parent) continue;
-    found.push(toSummary(session));
+    found.push(toSummary(data, session));
   }
   return found;
 }
@@ -335,14 +336,17 @@ function toPending({ id, summary, owner }: Session): { sessionId: string; agent:
   return { sessionId: id, agent: summary.agent, ...(owner !== undefined && { owner }) };
 }
 
-function summaryOf(session: Session | undefined): SessionSummary | undefined {
-  return session && toSummary(session);
+function summaryOf(data: Data, sessionId: string): SessionSummary | undefined {
+  const session = data.sessions.get(sessionId);
+  return session && toSummary(data, session);
 }
 
-/** Head and key are the store's own: the holder's copy may be older. */
-function toSummary(session: Session): SessionSummary {
-  const { key: _, ...summary } = session.summary;
-  return { ...summary, ...(session.key !== undefined && { key: session.key }), head: session.facts.length };
+/** Head, key and holder are the store's own: the holder's copy may be older. */
+function toSummary({ owners }: Data, session: Session): SessionSummary {
+  const { key: _key, held: _held, ...summary } = session.summary;
+  const held = session.owner !== undefined && owners.get(session.owner)?.alive === true;
+  const own = { ...(session.key !== undefined && { key: session.key }), ...(held && { held }) };
+  return { ...summary, ...own, head: session.facts.length };
 }
 
 function keyOf(tenant: string, key: string): string {

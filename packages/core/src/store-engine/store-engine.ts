@@ -256,6 +256,7 @@ class StoreEngine implements Engine {
       sessionId: op.intoSessionId,
       ...(actor.tenant !== undefined && { tenant: actor.tenant }),
       facts: copy,
+      copyOf: op.sessionId,
       summary: {
         ...copy.slice(1).reduce(summarize, firstSummary(created)),
         head: copy.length,
@@ -291,9 +292,8 @@ class StoreEngine implements Engine {
 
   async #refuseClosedRequest(op: OpOf<"respond">, actor: Actor): Promise<void> {
     const { openRequests } = await this.#known(op.sessionId);
-    const open = openRequests.find(
-      ({ requestId, expiresAt }) => requestId === op.requestId && expiresAt > this.#clock.now(),
-    );
+    const now = this.#worker.timeOf(op.sessionId);
+    const open = openRequests.find(({ requestId, expiresAt }) => requestId === op.requestId && expiresAt > now);
     // not in the mailbox either: under the key of the answer it would stand in the way of who may
     if (open !== undefined && !mayAnswer(open.body, actor))
       throw new CapstanError("permission-denied", `Request ${op.requestId} can be answered by its approvers only`);

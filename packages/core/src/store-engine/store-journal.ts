@@ -1,7 +1,7 @@
 /** One hold on one session of a store: numbers facts, publishes what is stored, and stops at the first sign of a lost hold. */
 
 import type { Channel } from "./broadcast.ts";
-import type { Clock } from "../clock.ts";
+import { type Clock, steady } from "../clock.ts";
 import { CapstanError, messageOf } from "../errors.ts";
 import type { Fact, Live, LiveBody, NewFact, Problem } from "../event.ts";
 import type { AppendOptions, Appended, Journal } from "../journal.ts";
@@ -11,6 +11,7 @@ import type { MailboxEntry } from "../op.ts";
 import type { Append, LogSlice, SessionSummary, Snapshot, Store } from "../store.ts";
 import { loadBlob, readAll, saveBlob } from "./store-read.ts";
 import { summarize } from "./summary.ts";
+import { HoldTimers } from "./hold-timers.ts";
 
 type StoreJournalOptions = {
   readonly sessionId: string;
@@ -24,8 +25,8 @@ type StoreJournalOptions = {
   /** "tick": what nobody waits for is written at the end of the tick, together. "each": every append is a write. */
   readonly commit: "tick" | "each";
   readonly failed: Problem | undefined;
-  /** Told when a timer was set for `at`. */
-  readonly timerSet: (at: number) => void;
+  /** Told when a timer was set that comes in so many milliseconds. */
+  readonly timerSet: (ms: number) => void;
 };
 
 /** What goes to the store in one write. */
@@ -44,12 +45,13 @@ export class StoreJournal implements Journal {
   readonly sessionId: string;
   readonly epoch: number;
   readonly attemptId: string;
+  readonly now: () => number;
   failed?: Problem | undefined;
   readonly #store: Store;
-  readonly #clock: Clock;
+  readonly #timers: HoldTimers;
   readonly #channel: Channel;
   readonly #commit: "tick" | "each";
-  readonly #timerSet: (at: number) => void;
+  readonly #timerSet: (ms: number) => void;
   readonly #lost = new AbortController();
   readonly #draining = new AbortController();
   /** Facts of the running run by key, also of earlier holds: what a second append of the same key answers with. */
@@ -75,7 +77,8 @@ export class StoreJournal implements Journal {
     this.attemptId = hold.attemptId;
     if (hold.failed !== undefined) this.failed = hold.failed;
     this.#store = store;
-    this.#clock = clock;
+    this.now = steady(clock);
+    this.#timers = new HoldTimers(clock, this.now);
     this.#channel = hold.channel;
     this.#timerSet = hold.timerSet;
     this.#commit = hold.commit;
@@ -108,7 +111,7 @@ export class StoreJournal implements Journal {
 
   append(newFacts: readonly NewFact[], options: AppendOptions = {}): Appended {
     this.signal.throwIfAborted();
-    const at = this.#clock.now();
+    const at = this.now();
     const fresh: Fact[] = [];
     const facts = newFacts.map((newFact) => {
       const known = this.#known.get(newFact.key);
@@ -146,7 +149,7 @@ export class StoreJournal implements Journal {
     const pending = (this.#next ??= this.#newWrite());
     pending.facts.push(...facts);
     pending.consumes.push(...consumes);
-    pending.timers.push(...timers);
+    if (timers.length > 0) pending.timers.push(...this.#timers.set(timers));
     if (snapshot !== undefined) pending.snapshot = snapshot;
     pending.sync ||= sync;
     if (sync || wait || this.#commit === "each") this.#write(pending);
@@ -185,7 +188,7 @@ export class StoreJournal implements Journal {
     this.#store.append(write, { sync }).then(
       () => {
         this.#publish(facts);
-        for (const { at: due } of timers) if (due !== undefined) this.#timerSet(due);
+        if (timers.length > 0) this.#timerSet(this.#timers.nextMs);
         pending.resolve();
       },
       (error: unknown) => {
@@ -194,6 +197,13 @@ export class StoreJournal implements Journal {
         pending.reject(cause);
       },
     );
+  }
+
+  /** Timers of this hold that are due come due in the store too. Answers in how many milliseconds there is one more. */
+  async bringTimers(): Promise<number> {
+    const late = this.#timers.late();
+    if (late.length > 0 && !this.signal.aborted) await this.#enqueue([], { timers: late, wait: true });
+    return this.#timers.nextMs;
   }
 
   step<T extends Json | void>(_key: string, perform: () => Promise<T>): Promise<T> {
@@ -236,7 +246,7 @@ export class StoreJournal implements Journal {
 
   /** As `live`, also of a hold that is lost: why it ended. */
   liveAfterLoss(events: readonly LiveBody[], runId: string | undefined = this.#summary?.runId): void {
-    const at = this.#clock.now();
+    const at = this.now();
     const named = runId === undefined ? {} : { runId };
     // facts that a lost hold had numbered are not in the log: nothing may stand behind them
     if (this.signal.aborted && this.#head !== this.#published)

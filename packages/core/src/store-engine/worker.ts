@@ -42,6 +42,8 @@ export class Worker {
   #registered: Promise<void> | undefined;
   #cancelTimer: () => void = () => undefined;
   #nextLook = Number.POSITIVE_INFINITY;
+  /** When, by the monotonic clock, the first timer of a session that is held here is due. */
+  #holdTimerDue = Number.POSITIVE_INFINITY;
   #cancelBeat: () => void = () => undefined;
   #beating = false;
   #scanning: Promise<void> | undefined;
@@ -59,6 +61,11 @@ export class Worker {
 
   holds(sessionId: string): boolean {
     return this.#held.has(sessionId);
+  }
+
+  /** The time of a session: of its hold, when it is held here. */
+  timeOf(sessionId: string): number {
+    return this.#held.get(sessionId)?.journal.now() ?? this.#clock.now();
   }
 
   /** A session that this process made: its own from the start, with nothing to do yet. */
@@ -164,8 +171,9 @@ export class Worker {
   }
 
   async #scanOnce(): Promise<void> {
+    if (this.#clock.monotonic() >= this.#holdTimerDue) await this.#bringHoldTimers();
     const next = await this.#store.fireTimers(this.#clock.now());
-    if (next !== undefined) this.#timerSet(next);
+    if (next !== undefined) this.#lookAgain(this.#clock.monotonic() + Math.max(0, next - this.#clock.now()));
     const pending = await this.#store.pending();
     const foreign: PendingSession[] = [];
     for (const session of pending) {
@@ -225,8 +233,17 @@ export class Worker {
     return now - seen.since >= LIMITS.takeoverMs;
   }
 
-  #timerSet(at: number): void {
-    this.#lookAgain(this.#clock.monotonic() + Math.max(0, at - this.#clock.now()));
+  readonly #timerSet = (inMs: number): void => {
+    const due = this.#clock.monotonic() + inMs;
+    this.#holdTimerDue = Math.min(this.#holdTimerDue, due);
+    this.#lookAgain(due);
+  };
+
+  /** What is due by the time of the hold that set it comes due in the store too. */
+  async #bringHoldTimers(): Promise<void> {
+    this.#holdTimerDue = Number.POSITIVE_INFINITY;
+    const bringing = [...this.#held.values()].map(({ journal }) => journal.bringTimers());
+    for (const left of await Promise.allSettled(bringing)) if (left.status === "fulfilled") this.#timerSet(left.value); // one that is lost says so itself
   }
 
   /** Scans again at this monotonic time, or earlier when that was asked for before. */
@@ -279,7 +296,7 @@ export class Worker {
       channel: this.#options.channelOf(sessionId, agent),
       commit: this.#options.commit,
       failed: this.#failed.get(sessionId),
-      timerSet: (at) => this.#timerSet(at),
+      timerSet: this.#timerSet,
     });
     const driving = this.#drive(job.drive, journal, agent);
     this.#held.set(sessionId, { journal, driving });

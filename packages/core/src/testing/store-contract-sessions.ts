@@ -204,6 +204,39 @@ export const sessionCases: readonly StoreCase[] = [
     },
   },
   {
+    name: "SESS-15 copies a session only as long as it is there, so that the copy has what it names",
+    async run(store) {
+      const hash = sha256("own");
+      await store.putBlob(hash, new TextEncoder().encode("own"));
+      const { epoch } = await held(store, "ses_1");
+      const named = dataFact(2, { data: { type: "blob", hash, size: 3 } });
+      await store.append(write("ses_1", epoch, [named]), { sync: false });
+      const copy = (sessionId: string): Parameters<Store["create"]>[0] => {
+        const made = newSession(sessionId);
+        return { ...made, facts: [...made.facts, named], copyOf: "ses_1" };
+      };
+      assert.equal((await store.create(copy("ses_2"))).created, true);
+      await store.remove("ses_1");
+      assert.equal((await store.blob(hash))?.length, 3);
+      await rejects(store.create(copy("ses_3")), "session-not-found");
+      assert.equal(await store.summary("ses_3"), undefined);
+    },
+  },
+  {
+    name: "SESS-19 says of a session whether a living owner has it",
+    async run(store) {
+      const { epoch } = await held(store, "ses_1");
+      assert.equal((await summaryOf(store, "ses_1")).held, undefined); // it never registered: it is gone
+      await store.register("owner-a");
+      const summary = await summaryOf(store, "ses_1");
+      assert.equal(summary.held, true);
+      assert.deepEqual(await store.list({}), [summary]);
+      await store.append(write("ses_1", epoch, [dataFact(2, 1)], { summary }), { sync: false });
+      await store.release("ses_1", epoch);
+      assert.equal((await summaryOf(store, "ses_1")).held, undefined);
+    },
+  },
+  {
     name: "G1 keeps all that was stored when it is opened again",
     async run(store, { reopen }) {
       if (reopen === undefined) return;

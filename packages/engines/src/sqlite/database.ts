@@ -1,7 +1,9 @@
 /** The only file that touches `node:sqlite`: one connection with cached statements, and its errors as ours. */
 
+import { statSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { CapstanError, messageOf } from "@capstan/core";
+import { isFileError, lackOfFiles, unwritable } from "./file-errors.ts";
 
 export type SqlValue = null | number | string | Uint8Array;
 
@@ -26,8 +28,32 @@ export type DatabaseOptions = {
 
 export type Connect = (path: string, options: DatabaseOptions) => Database;
 
+/** How many connections of this process are open, by file. */
+const connections = new Map<string, number>();
+
+/**
+ * Whether this process has the file open. Then nobody else here may open it: closing any handle of a file gives up all
+ * locks that the process has on it, those of SQLite too. https://www.sqlite.org/howtocorrupt.html
+ */
+export function isOpenHere(path: string): boolean {
+  return connections.has(fileOf(path));
+}
+
+function fileOf(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats === undefined ? path : `${stats.dev}/${stats.ino}`;
+}
+
+function count(file: string, by: 1 | -1): void {
+  const open = (connections.get(file) ?? 0) + by;
+  if (open === 0) connections.delete(file);
+  else connections.set(file, open);
+}
+
 export function openDatabase(path: string, options: DatabaseOptions): Database {
   const db = new DatabaseSync(path, { timeout: options.busyMs });
+  const file = fileOf(path);
+  count(file, 1);
   const statements = new Map<string, StatementSync>();
   const prepare = (sql: string): StatementSync => {
     let statement = statements.get(sql);
@@ -49,7 +75,9 @@ export function openDatabase(path: string, options: DatabaseOptions): Database {
     },
     close() {
       statements.clear();
-      if (db.isOpen) db.close();
+      if (!db.isOpen) return;
+      db.close();
+      count(file, -1);
     },
   };
 }
@@ -75,7 +103,7 @@ export function sqliteCode(error: unknown): number | undefined {
 /** An error of SQLite as one that the caller can act on; others pass unchanged. */
 export function toStoreError(error: unknown, path: string): unknown {
   const code = sqliteCode(error);
-  if (code === undefined) return error;
+  if (code === undefined) return isFileError(error) ? unwritable(path, error) : error;
   const said = messageOf(error);
   switch (code) {
     case SQLITE.FULL:
@@ -84,12 +112,10 @@ export function toStoreError(error: unknown, path: string): unknown {
         retryable: true,
       });
     case SQLITE.READONLY:
-    case SQLITE.CANTOPEN:
-      return new CapstanError(
-        "store-readonly",
-        `${path} cannot be written (${said}); check its folder and permissions`,
-        { cause: error },
-      );
+    case SQLITE.CANTOPEN: {
+      const message = `${path} cannot be written (${said}); check its folder and permissions`;
+      return lackOfFiles(path) ?? new CapstanError("store-readonly", message, { cause: error });
+    }
     case SQLITE.CORRUPT:
     case SQLITE.NOTADB:
       return damagedStore(path, said, error);

@@ -1,12 +1,13 @@
 /** The database as files: a private folder, a private file, and what their bytes say before SQLite may touch them. */
 
 import * as fs from "node:fs";
-import { dirname } from "node:path";
-import { CapstanError, messageOf } from "@capstan/core";
-import { damagedStore } from "./database.ts";
+import { dirname, resolve } from "node:path";
+import { CapstanError } from "@capstan/core";
+import { damagedStore, isOpenHere } from "./database.ts";
+import { unwritable } from "./file-errors.ts";
 
-/** What the first bytes say, also those of a page 1 that still lies in the write-ahead log. */
-export type Found = "nothing" | { readonly applicationId: number; readonly version: number };
+/** What the first bytes say (`known`: a connection of this process was told), also those of a page 1 that still lies in the write-ahead log. */
+export type Found = "nothing" | "known" | { readonly applicationId: number; readonly version: number };
 
 const MAGIC = Buffer.from("SQLite format 3\0", "latin1");
 const HEADER_BYTES = 100;
@@ -27,7 +28,7 @@ export function prepareFiles(path: string, anchorPath: string): Found {
   }
   const size = sizeOf(path) ?? 0;
   if (size > 0) {
-    const found = readFound(path);
+    const found = isOpenHere(path) ? "known" : readFound(path);
     requireWritable(path);
     return found;
   }
@@ -42,6 +43,15 @@ export function prepareFiles(path: string, anchorPath: string): Found {
   }
   requireWritable(path);
   return "nothing";
+}
+
+/** Where SQLite looks, which follows links: its other files lie beside the file itself. */
+export function realPath(path: string): string {
+  try {
+    return fs.realpathSync(path);
+  } catch {
+    return resolve(path); // not there yet, or for `prepareFiles` to refuse
+  }
 }
 
 export function sizeOf(path: string): number | undefined {
@@ -71,19 +81,6 @@ function requireWritable(path: string): void {
   } catch (cause) {
     throw unwritable(path, cause);
   }
-}
-
-/** What `node:fs` threw, as an error that the caller can act on. */
-export function unwritable(path: string, cause: unknown): CapstanError {
-  const code = (cause as NodeJS.ErrnoException).code; // node:fs throws nothing else
-  if (code === "ENOSPC" || code === "EDQUOT") {
-    return new CapstanError("store-full", `There is no space left for ${path}; free some and try again`, {
-      cause,
-      retryable: true,
-    });
-  }
-  const message = `${path} cannot be written (${code ?? messageOf(cause)}); choose another place or make it writable`;
-  return new CapstanError("store-readonly", message, { cause });
 }
 
 function readFound(path: string): Found {

@@ -2,6 +2,7 @@
 
 import { CapstanError, type Clock } from "@capstan/core";
 import { sqliteCode, SQLITE, toStoreError, type Database } from "./database.ts";
+import type { InPlace } from "./in-place.ts";
 
 /** `sync`: a write that is on disk before it is answered, in `full` durability. `barrier`: in `relaxed` too. */
 export type Kind = "read" | "write" | "sync" | "barrier";
@@ -27,8 +28,7 @@ export type GroupOptions = {
   /** Opens a connection: the first one, and another after a failure. */
   readonly open: () => Database;
   readonly db: Database;
-  /** Throws when what was committed is not where the next process will look for it. */
-  readonly inPlace: () => void;
+  readonly inPlace: () => InPlace;
 };
 
 /** Work in one transaction; more waits for the next, so that neither the lock nor the thread is held for long. */
@@ -114,7 +114,7 @@ function perform(state: State, items: readonly Item[]): boolean {
     outcomes = attemptAll(state, items);
     state.db?.run("COMMIT");
     state.busySince = undefined;
-    if (items.some(({ kind }) => kind === "sync" || kind === "barrier")) state.options.inPlace();
+    if (items.some(({ kind }) => kind === "sync" || kind === "barrier")) state.options.inPlace().after();
     if (items.some(({ kind }) => kind !== "read")) state.unsynced = state.synchronous !== "FULL";
   } catch (error) {
     if (sqliteCode(error) === SQLITE.BUSY && waitForLock(state)) return false;
@@ -139,6 +139,7 @@ function begin(state: State, items: readonly Item[]): Database {
     db.run("BEGIN");
     return db;
   }
+  state.options.inPlace().before();
   const sync = items.some(({ kind }) => kind === "barrier" || (kind === "sync" && state.options.full));
   const synchronous = sync ? "FULL" : "NORMAL"; // in WAL mode NORMAL syncs at checkpoints only
   if (state.synchronous !== synchronous) {

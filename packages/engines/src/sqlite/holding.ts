@@ -4,8 +4,10 @@ import { CapstanError, type Append, type Claim, type Snapshot } from "@capstan/c
 import type { Database } from "./database.ts";
 import { addFacts, checksumOf, isWhole, outOfOrder } from "./facts.ts";
 import { consumeMail, setTimers } from "./mail.ts";
-import { damaged, find, mustFind, requireWhole, summaryText } from "./session-row.ts";
+import { damaged, find, mustFind, parseSummary, requireWhole, summaryText } from "./session-row.ts";
 import { toText } from "./text.ts";
+
+const SUMMARY = "SELECT agent, status, summary FROM sessions WHERE number = ?";
 
 export function claim(db: Database, sessionId: string, owner: string, replacing?: string): Claim | undefined {
   const row = mustFind(db, sessionId);
@@ -14,6 +16,8 @@ export function claim(db: Database, sessionId: string, owner: string, replacing?
   const name = toText(owner);
   if (held !== null && held !== name && (replacing === undefined || held !== toText(replacing))) return undefined;
   if (!isWhole(db, number, head)) throw damaged(sessionId, `its last fact is not number ${head}`);
+  const columns = db.get<Parameters<typeof parseSummary>[0]>(SUMMARY, number);
+  if (columns === undefined || parseSummary(columns) === undefined) throw damaged(sessionId, "its summary was altered");
   db.run("UPDATE sessions SET owner = ?, epoch = epoch + 1 WHERE number = ?", name, number);
   return { epoch: epoch + 1, head };
 }

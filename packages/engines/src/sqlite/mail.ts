@@ -76,10 +76,14 @@ export function setTimers(db: Database, session: number, timers: NonNullable<App
   }
 }
 
-/** Timers of a session in quarantine stay where they are. */
+/** Timers that are moved in one transaction: more would hold the thread. */
+const TIMERS_AT_ONCE = 500;
+
+/** Moves the first of those that are due. Timers of a session in quarantine stay where they are. */
 export function fireTimers(db: Database, now: number): number | undefined {
   const whole = "session IN (SELECT number FROM sessions WHERE damage IS NULL)";
-  const due = db.all<TimerRow>(`SELECT session, name FROM timers WHERE at <= ? AND ${whole} ORDER BY at, session`, now);
+  const sql = `SELECT session, name FROM timers WHERE at <= ? AND ${whole} ORDER BY at, session LIMIT ?`;
+  const due = db.all<TimerRow>(sql, now, TIMERS_AT_ONCE);
   for (const { session, name } of due) {
     const position = nextPosition(db, session);
     const actor = { id: "timer", door: "store" };

@@ -22,6 +22,12 @@ describe("isAlive", () => {
     expect(isAlive({ ...here, started: "1" }, here)).toBe(false);
   });
 
+  it.skipIf(process.platform !== "linux")("DUR-08 takes nobody for dead of whom nothing can be read", () => {
+    const unreadable = (): string => "";
+    expect(isAlive(here, here, unreadable)).toBeUndefined();
+    expect(isAlive({ ...here, pid: dead }, here, unreadable)).toBe(false);
+  });
+
   it.skipIf(process.platform !== "linux")("leaves a process of another PID namespace to its beat", () => {
     expect(isAlive({ ...here, boot: `${boot} pid:[1]` }, here)).toBeUndefined();
   });

@@ -2,7 +2,7 @@
 
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
-import type { OwnerState } from "@capstan/core";
+import { LIMITS, type OwnerState } from "@capstan/core";
 import type { Database } from "./database.ts";
 import { fromText, toText } from "./text.ts";
 
@@ -18,7 +18,7 @@ type OwnerRow = ProcessPlace & { readonly owner: string; readonly beat: number }
 
 export function thisProcess(): ProcessPlace {
   const boot = `${textOf("/proc/sys/kernel/random/boot_id")} ${namespaceOf()}`.trim();
-  return { pid: process.pid, host: hostname(), boot, started: startOf(process.pid) ?? "" };
+  return { pid: process.pid, host: hostname(), boot, started: startedAt(process.pid) ?? "" };
 }
 
 /** Registers an owner, and forgets dead ones that hold nothing. */
@@ -56,25 +56,48 @@ export function owners(db: Database, here: ProcessPlace): readonly OwnerState[] 
   ];
 }
 
-/** `undefined` when only the beat can tell: another host, or another PID namespace of this one. */
-export function isAlive(row: ProcessPlace, here: ProcessPlace): boolean | undefined {
+/** Tells owners that live, or of which only the beat can tell and is young. Each is looked up once. */
+export function living(db: Database, here: ProcessPlace, now: number): (owner: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (owner) => {
+    const found = known.get(owner);
+    if (found !== undefined) return found;
+    const row = db.get<OwnerRow>("SELECT * FROM owners WHERE owner = ?", owner);
+    const lives = row !== undefined && (isAlive(row, here) ?? Math.abs(now - row.beat) < LIMITS.takeoverMs);
+    known.set(owner, lives);
+    return lives;
+  };
+}
+
+/**
+ * `undefined` when only the beat can tell: another host, another PID namespace of this one, or a process of which the
+ * system does not say when it began. `startOf`: what it says.
+ */
+export function isAlive(row: ProcessPlace, here: ProcessPlace, startOf = startedAt): boolean | undefined {
   if (row.host !== toText(here.host)) return undefined;
   const [boot, namespace] = row.boot.split(" ");
   const [ownBoot, ownNamespace] = here.boot.split(" ");
   if (boot !== ownBoot) return false; // before the last start of the machine
   if (namespace !== ownNamespace) return undefined;
-  if (row.started !== "" && here.started !== "") return startOf(row.pid) === row.started;
+  const told = row.started !== "" && here.started !== "";
+  const started = told ? startOf(row.pid) : "";
+  if (started !== "") return started === row.started;
   try {
     process.kill(row.pid, 0);
-    return true;
+    return told ? undefined : true; // somebody has this number
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== "ESRCH"; // kill throws nothing else
+    if ((error as NodeJS.ErrnoException).code === "ESRCH") return false; // kill throws nothing else
+    return told ? undefined : true;
   }
 }
 
-/** Clock ticks from boot to the start of a living process; https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
-function startOf(pid: number): string | undefined {
+/**
+ * Clock ticks from boot to the start of a living process; https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
+ * Empty where they cannot be read: not Linux, no such process, a hidden one, or no file to open any more.
+ */
+function startedAt(pid: number): string | undefined {
   const stat = textOf(`/proc/${pid}/stat`);
+  if (stat === "") return "";
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // the name before it may hold anything
   const [state] = fields;
   return state === "Z" || state === "X" ? undefined : fields[19];

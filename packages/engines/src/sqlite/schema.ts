@@ -110,7 +110,7 @@ export function migrate(db: Database, path: string, migrations: readonly Migrati
 }
 
 function refuseForeign(path: string, found: Found): void {
-  if (found === "nothing") return;
+  if (found === "nothing" || found === "known") return;
   const { applicationId, version } = found;
   if (applicationId === APPLICATION_ID && version > VERSION) {
     const message = `${path} was written by a newer Capstan (schema ${version}, this one knows ${VERSION}); it was not changed. Update Capstan`;

@@ -5,28 +5,32 @@ import type { Fact, NewSession, PendingSession, ReadFacts, SessionFilter, Sessio
 import { removeBlobs } from "./blobs.ts";
 import type { Database, SqlValue } from "./database.ts";
 import { addFacts, readFacts, removeFacts } from "./facts.ts";
-import { find, mustFind, quarantine, requireWhole, summaryText } from "./session-row.ts";
+import { find, mustFind, parseSummary, quarantine, requireWhole, summaryText } from "./session-row.ts";
 import { fromText, toText } from "./text.ts";
 
 type SummaryRow = {
+  readonly number: number;
   readonly id: string;
   readonly agent: string;
   readonly key: string | null;
+  readonly owner: string | null;
   readonly head: number;
+  readonly status: string;
   readonly summary: string;
   readonly damage: string | null;
 };
 
-const SUMMARY = "SELECT id, agent, key, head, summary, damage FROM sessions";
+const SUMMARY = "SELECT number, id, agent, key, owner, head, status, summary, damage FROM sessions";
 const STATUS = "CASE WHEN damage IS NULL THEN status ELSE 'quarantined' END";
 
 export function create(db: Database, made: NewSession): { readonly sessionId: string; readonly created: boolean } {
-  const { sessionId, key, tenant = "", facts, summary } = made;
+  const { sessionId, key, tenant = "", facts, summary, copyOf } = made;
   if (find(db, sessionId) !== undefined) return { sessionId, created: false };
   if (key !== undefined) {
     const holder = holderOf(db, toText(tenant), toText(key));
     if (holder !== undefined) return { sessionId: fromText(holder), created: false };
   }
+  if (copyOf !== undefined) mustFind(db, copyOf);
   const values = [sessionId, summary.agent, key, tenant, summary.parent].map((text) =>
     text === undefined ? null : toText(text),
   );
@@ -47,20 +51,34 @@ export function read(db: Database, sessionId: string, options: ReadFacts): reado
   return readFacts(db, sessionId, row.number, row.head, options);
 }
 
-export function summary(db: Database, sessionId: string): SessionSummary | undefined {
+/** Whether an owner, as its name stands in the table, can drive what it holds. */
+type Lives = (owner: string) => boolean;
+
+export function summary(db: Database, sessionId: string, lives: Lives): SessionSummary | undefined {
   const row = db.get<SummaryRow>(`${SUMMARY} WHERE id = ?`, toText(sessionId));
-  return row && toSummary(row);
+  return row && toSummary(row, lives);
 }
 
-export function list(db: Database, filter: SessionFilter): readonly SessionSummary[] {
-  const { before, limit } = filter;
+/** Sessions of one page: what is read in one piece holds the thread. */
+const LIST_PAGE = 1_000;
+
+export type Page = {
+  readonly found: readonly SessionSummary[];
+  /** What to ask for next; `undefined` at the end. */
+  readonly below: number | undefined;
+};
+
+/** At most `left` sessions, made before the one with the number `below`. */
+export function list(db: Database, filter: SessionFilter, lives: Lives, below: number | undefined, left: number): Page {
+  const { before } = filter;
   const tests: string[] = [];
   const values: SqlValue[] = [];
   const test = (sql: string, value: SqlValue): void => {
     tests.push(sql);
     values.push(value);
   };
-  if (before !== undefined) test("number < ?", mustFind(db, before).number);
+  if (below !== undefined) test("number < ?", below);
+  else if (before !== undefined) test("number < ?", mustFind(db, before).number);
   if (filter.status !== undefined) test(`${STATUS} = ?`, filter.status);
   if (filter.tenant !== undefined && filter.tenant !== "") tests.push("tenant <> ''"); // lets SQLite use the index
   for (const name of ["agent", "key", "tenant", "parent"] as const) {
@@ -68,8 +86,10 @@ export function list(db: Database, filter: SessionFilter): readonly SessionSumma
     if (value !== undefined) test(`${name} = ?`, toText(value));
   }
   const where = tests.length === 0 ? "" : `WHERE ${tests.join(" AND ")}`;
-  const rows = db.all<SummaryRow>(`${SUMMARY} ${where} ORDER BY number DESC LIMIT ?`, ...values, limit ?? -1);
-  return rows.map((row) => toSummary(row));
+  const limit = Math.min(LIST_PAGE, left);
+  const rows = db.all<SummaryRow>(`${SUMMARY} ${where} ORDER BY number DESC LIMIT ?`, ...values, limit);
+  const found = rows.map((row) => toSummary(row, lives));
+  return { found, below: rows.length < limit || limit === left ? undefined : rows.at(-1)?.number };
 }
 
 export function pending(db: Database): readonly PendingSession[] {
@@ -120,14 +140,11 @@ function holderOf(db: Database, tenant: string, key: string): string | undefined
   return db.get<{ readonly id: string }>("SELECT id FROM sessions WHERE tenant = ? AND key = ?", tenant, key)?.id;
 }
 
-function toSummary(row: SummaryRow): SessionSummary {
+function toSummary(row: SummaryRow, lives: Lives): SessionSummary {
   const key = row.key === null ? {} : { key: fromText(row.key) };
-  const own = { ...key, head: row.head, ...(row.damage !== null && { status: "quarantined" as const }) };
-  try {
-    return { ...(JSON.parse(row.summary) as SessionSummary), ...own }; // written by summaryText
-  } catch {
-    return { ...emptySummary(fromText(row.id), fromText(row.agent)), ...own };
-  }
+  const held = row.owner !== null && lives(row.owner) ? { held: true as const } : {};
+  const own = { ...key, ...held, head: row.head, ...(row.damage !== null && { status: "quarantined" as const }) };
+  return { ...(parseSummary(row) ?? emptySummary(fromText(row.id), fromText(row.agent))), ...own };
 }
 
 /** What can be said of a session whose own words are lost. */

@@ -1,13 +1,13 @@
 /** Puts the parts of the SQLite store together. */
 
-import { resolve } from "node:path";
 import { CapstanError, LIMITS, systemClock } from "@capstan/core";
-import type { Append, Clock, Store } from "@capstan/core";
+import type { Append, Clock, SessionSummary, Store } from "@capstan/core";
 import { checkAnchors } from "./anchor-check.ts";
 import { anchorKeeper, type AnchorKeeper } from "./anchor-keeper.ts";
 import * as blobs from "./blobs.ts";
 import { openDatabase, toStoreError, type Connect, type Database } from "./database.ts";
-import { unwritable } from "./files.ts";
+import { unwritable } from "./file-errors.ts";
+import { realPath } from "./files.ts";
 import { group, type Group, type Kind } from "./group.ts";
 import * as holding from "./holding.ts";
 import * as mail from "./mail.ts";
@@ -30,7 +30,7 @@ export type StoreOptions = {
 const BUSY_MS = 4;
 
 export async function openSqliteStore(options: StoreOptions): Promise<Store> {
-  const path = resolve(options.path);
+  const path = realPath(options.path);
   const anchorPath = `${path}.anchor`;
   const { durability = "full", clock = systemClock, connect = openDatabase } = options;
   const connectTo = (mustExist: boolean): Database =>
@@ -55,7 +55,7 @@ export async function openSqliteStore(options: StoreOptions): Promise<Store> {
     place = inPlace(path, WAL_BYTES);
     return again;
   };
-  const work = group({ path, full, clock, open: reopen, db, inPlace: () => place() });
+  const work = group({ path, full, clock, open: reopen, db, inPlace: () => place });
   const anchors = anchorKeeper({ path: anchorPath, clock, barrier: () => work.sync() });
   return store({ id: `sqlite:${path}`, work, anchors, anchorPath, clock, full });
 }
@@ -72,6 +72,7 @@ type Parts = {
 function store(parts: Parts): Store {
   const { id, work, clock } = parts;
   const here = owners.thisProcess();
+  const lives = (db: Database): ((owner: string) => boolean) => owners.living(db, here, clock.now());
   const registered = new Set<string>();
   const changes = watcher({ clock, everyMs: LIMITS.pollMs, version: () => work.do("read", versionOf) });
   let closed: Promise<void> | undefined;
@@ -98,13 +99,13 @@ function store(parts: Parts): Store {
     read: (sessionId, slice) => on(sessionId, "read", (db) => sessions.read(db, sessionId, slice)),
     snapshot: (sessionId) => ask("read", (db) => holding.snapshot(db, sessionId)),
     mail: (sessionId) => on(sessionId, "read", (db) => mail.unread(db, sessionId)),
-    summary: (sessionId) => ask("read", (db) => sessions.summary(db, sessionId)),
-    list: (filter) => ask("read", (db) => sessions.list(db, filter)),
-    pending: () => ask("read", sessions.pending),
-    async fireTimers(now) {
-      const next = await ask("read", mail.nextDue);
-      return next === undefined || next > now ? next : ask("write", (db) => mail.fireTimers(db, now));
+    summary: (sessionId) => ask("read", (db) => sessions.summary(db, sessionId, lives(db))),
+    list: (filter) => {
+      const { limit = Number.MAX_SAFE_INTEGER } = filter;
+      return pages(limit, (below, left) => ask("read", (db) => sessions.list(db, filter, lives(db), below, left)));
     },
+    pending: () => ask("read", sessions.pending),
+    fireTimers: (now) => fireTimers(ask, now),
     register(owner) {
       registered.add(owner);
       return ask("write", (db) => owners.register(db, owner, here, clock.now()));
@@ -137,6 +138,26 @@ async function append({ anchors, full }: Parts, on: On, write: Append, sync: boo
   if (own.facts.length === 0) return;
   const finished = own.facts.some(({ type }) => type === "run.finished");
   anchors.wrote({ sessionId, number, head }, { synced: sync && full, finished });
+}
+
+async function fireTimers(ask: Ask, now: number): Promise<number | undefined> {
+  let next = await ask("read", mail.nextDue);
+  while (next !== undefined && next <= now) next = await ask("write", (db) => mail.fireTimers(db, now));
+  return next;
+}
+
+/** Other work comes between two pages: the list is that of no single moment. */
+async function pages(
+  limit: number,
+  read: (below: number | undefined, left: number) => Promise<sessions.Page>,
+): Promise<readonly SessionSummary[]> {
+  const found: SessionSummary[] = [];
+  for (let below: number | undefined; ;) {
+    const page = await read(below, limit - found.length);
+    found.push(...page.found);
+    if (page.below === undefined) return found;
+    ({ below } = page);
+  }
 }
 
 /** The anchor goes first: were the session gone and its anchor still there, it would count as lost. */

@@ -5,6 +5,12 @@ export function toText(value: string): string {
   return value.isWellFormed() && !value.startsWith('"') ? value : JSON.stringify(value);
 }
 
+/** A text that `toText` did not make, because it was altered, is given as it is. */
 export function fromText(value: string): string {
-  return value.startsWith('"') ? String(JSON.parse(value)) : value;
+  if (!value.startsWith('"')) return value;
+  try {
+    return String(JSON.parse(value));
+  } catch {
+    return value;
+  }
 }
