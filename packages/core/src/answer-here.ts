@@ -1,4 +1,4 @@
-/** Requests answered in this process: each is handed to the runtime's `onRequest` once in a hold. */
+/** Requests answered in this process. */
 
 import { storable } from "./check-input.ts";
 import { resolution } from "./closing-facts.ts";

@@ -85,7 +85,7 @@ export async function askForMore(hold: Hold): Promise<boolean> {
   return true;
 }
 
-/** How many sub-agents what is left is shared among; one more share stays with the run. */
+/** `among`: sub-agents that start now. What is left is split evenly among them and the run. */
 export type Share = { readonly among: number };
 
 /** What a sub-agent may spend: its own limits, and no more than its share of what the run has left. */

@@ -16,9 +16,9 @@ export async function buildRequest(hold: Hold, turn: number, model: Model): Prom
   const { messages } = await hold.conversation();
   const settings: ModelSettings = {
     ...agent.settings,
-    ...(state.run?.overrides?.settings as ModelSettings | undefined),
+    ...(state.run?.overrides?.settings as ModelSettings | undefined), // parsed when the input was accepted
     ...(await outputSettings(hold, model, stored.tools)),
-  }; // parsed when the input was accepted
+  };
   const base: ModelRequest = {
     system: stored.system,
     tools: stored.tools,

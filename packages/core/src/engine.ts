@@ -20,8 +20,7 @@ export interface Engine {
   summary(sessionId: string): Promise<SessionSummary | undefined>;
   /** Drives sessions until `signal` aborts. "own": those this engine object submitted to or was asked to adopt; "all": every one. */
   work(drive: Drive, options: WorkOptions): Promise<void>;
-  /** With `which: "own"`: this process drives that session too. */
-  /** With `waiting`: also one that waits for a person, because this process can answer. */
+  /** With `which: "own"`: this process drives that session too. `waiting`: also while it waits for a person, who may be here. */
   adopt(sessionId: string, options?: { readonly waiting?: boolean }): void;
   putBlob(bytes: Uint8Array): Promise<string>;
   blob(hash: string): Promise<Uint8Array>;

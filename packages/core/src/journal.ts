@@ -12,11 +12,11 @@ export interface Journal {
   readonly epoch: number;
   /** Random id of this hold: what makes an intent "ours". */
   readonly attemptId: string;
-  /** The time of this hold, of its facts and its timers: the wall clock when it began, from there on the monotonic one. */
+  /** The time of this hold, of its facts and its timers: the wall clock, but for steps that it makes meanwhile. */
   now(): number;
   /** The hold is lost or the engine closes: stop, write nothing. */
   readonly signal: AbortSignal;
-  /** What ended the hold before this one, when nobody foresaw it: the run ends with it, it would only come again. */
+  /** The unforeseen error that ended the hold before: this one ends the run with it, or it would come again. */
   readonly failed?: Problem | undefined;
   /** The process wants to close: finish what is in flight, begin nothing new. */
   readonly draining: AbortSignal;

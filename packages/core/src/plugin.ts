@@ -1,4 +1,4 @@
-/** Plugins: named bundles of behaviour that hook into the loop at six places. */
+/** Plugins: named bundles of behaviour that hook into the loop. */
 
 import type { Definitions } from "./definitions.ts";
 import { CapstanError } from "./errors.ts";
@@ -13,7 +13,7 @@ import type { Workspace } from "./workspace.ts";
 /** A text as it was kept, secrets taken out, and what names it. */
 export type KeptText = { readonly hash: string; readonly text: string };
 
-/** What every hook but `on` and `model` gets. */
+/** What every hook but `on`, `model` and `reject` gets. */
 export type HookContext<Own = unknown> = {
   /** The plugin's own durable state: its `fold` over all facts so far. */
   readonly own: Own;

@@ -44,7 +44,7 @@ export async function runCall(hold: Hold, tool: Tool, call: CallState, judged?: 
   };
   const hooked: HookedCall = { callId, name, input, tool };
   const output = hasToolHooks(hold.plugins) ? await runToolHooks(hold, hooked, perform) : await perform(hooked);
-  // what a hook says now is no word on what was begun before a crash; of a result that is known it may make another
+  // a hook may replace a result that is known; it does not decide what a crash left open
   const known = hold.state.run?.steps[`call/${callId}/raw`] !== undefined && !isRefusal(output);
   const begun = status === undefined && !known ? await leftBegun(hold, call) : undefined;
   if (begun !== undefined) return { ...begun, output: await keepOutput(hold.journal, begun.output) };

@@ -26,7 +26,7 @@ export type Spending = { readonly send: Send; readonly used: () => Usage | undef
 export function spending(aside: Aside | undefined, send: Send): Spending {
   let calls = 0;
   let total = NO_USAGE;
-  /** Of calls that are over, by what they said, and of others in full. */
+  /** What the earlier calls of this attempt cost: what they said, or all that was set aside where they did not say. */
   let tokens = 0;
   let microUsd = 0;
   return {

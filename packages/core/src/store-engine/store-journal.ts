@@ -199,7 +199,7 @@ export class StoreJournal implements Journal {
     );
   }
 
-  /** Timers of this hold that are due come due in the store too. Answers in how many milliseconds there is one more. */
+  /** Moves what is overdue by the time of this hold to the mailbox. Answers with the milliseconds to the next timer. */
   async bringTimers(): Promise<number> {
     const late = this.#timers.late();
     if (late.length > 0 && !this.signal.aborted) await this.#enqueue([], { timers: late, wait: true });
