@@ -5,23 +5,18 @@ import { z } from "zod";
 import { failure } from "./tool-answer.ts";
 
 const option = z.object({
-  label: z.string().trim().min(1).describe("What the person chooses: a few words."),
-  description: z.string().describe("What it means or entails."),
+  label: z.string().trim().min(1).describe("A few words."),
+  description: z.string().describe("What it entails."),
 });
 const question = z.object({
-  header: z
-    .string()
-    .trim()
-    .min(1)
-    .max(LIMITS.questionHeader)
-    .describe(`A tag of at most ${LIMITS.questionHeader} characters, different for each question.`),
-  question: z.string().trim().min(1).describe("The whole question."),
-  multiSelect: z.boolean().default(false).describe("Whether several options may be chosen."),
+  header: z.string().trim().min(1).max(LIMITS.questionHeader).describe("A tag, different for each question."),
+  question: z.string().trim().min(1),
+  multiSelect: z.boolean().default(false),
   options: z
     .array(option)
     .min(2)
     .max(LIMITS.questionOptions)
-    .describe('The choices. Leave out "Other": the person can always answer in words.'),
+    .describe('Leave out "Other": the user can always answer in words.'),
 });
 const input = z.object({
   questions: z
@@ -41,8 +36,8 @@ export const askTool: Tool = builtIn(
   flowTool({
     name: "ask_user",
     description:
-      "Asks the user when a decision is theirs to make and you cannot find the answer yourself: what they want, which of " +
-      "several ways to take. Put what you recommend first. Do not ask for permission to go on.",
+      "Asks the user what only they can decide and you cannot find out: what they want, which way to take. Put what you " +
+      "recommend first. Do not ask for permission to go on.",
     input,
     kind: "think",
     title: ({ questions }) => `Ask: ${questions.map(({ header }) => header).join(", ")}`,

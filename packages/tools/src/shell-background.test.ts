@@ -55,6 +55,27 @@ describe("backgroundShell", () => {
   const idOf = (said: string): string => /\[(cmd_[0-9a-f]{8}):/.exec(said)?.[1] ?? "";
   const cursorOf = (said: string): number => Number(/cursor (\d+)/.exec(said)?.[1]);
 
+  it("G12 keeps only commands that run in its state, however many there were", () => {
+    let state = shell.fold?.start;
+    for (let index = 0; index < 1_000; index += 1) {
+      for (const status of ["running", "completed"] as const) {
+        const data: BackgroundFact = {
+          taskId: index === 7 ? "__proto__" : `cmd_${index}`,
+          command: "x",
+          status,
+          said: "",
+        };
+        state = shell.fold?.next(state, { type: "data", name: "plugin/background-shell", data } as unknown as Fact);
+      }
+    }
+    expect(state).toEqual({});
+  });
+
+  it("refuses a command that the system cannot start", async () => {
+    const command = "x".repeat(TOOL_LIMITS.shellCommandBytes + 1);
+    expect(await say("shell_start", { command })).toMatch(/^ERROR The command has 131,072 bytes/);
+  });
+
   it("TOOL-29 starts a command, shows what is new by cursor, and ends it with all it started", async () => {
     const started = await say("shell_start", { command: "echo one; setsid sleep 1000000 & wait" });
     const id = idOf(started);

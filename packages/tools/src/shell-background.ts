@@ -3,6 +3,7 @@
  * run beside the conversation and end with the runtime; what a crash cut off is reported as lost.
  */
 
+import { stripVTControlCharacters } from "node:util";
 import {
   builtIn,
   type Clock,
@@ -18,7 +19,7 @@ import {
   type ToolOutput,
 } from "@capstan/core";
 import { z } from "zod";
-import { findBash } from "./shell.ts";
+import { commandProblem, findBash } from "./shell.ts";
 import { shellNeeds } from "./shell-needs/shell-needs.ts";
 import { type BackgroundTask, BackgroundTasks, taskIdOf } from "./shell-background-tasks.ts";
 import { answering, cutAt, failure, shownPath } from "./tool-answer.ts";
@@ -31,7 +32,7 @@ export type BackgroundFact = {
   readonly status: "running" | "completed" | "failed" | "stopped" | "lost";
   readonly said: string;
 };
-/** Commands of the session by id, as the log tells them. */
+/** Commands of the session that run, by id, as the log tells them. */
 type Known = { readonly [taskId: string]: BackgroundFact };
 
 const NAME = "background-shell";
@@ -47,7 +48,8 @@ export function backgroundShell({ clock = systemClock }: { readonly clock?: Cloc
       next(known, fact) {
         if (fact.type !== "data" || fact.name !== `plugin/${NAME}`) return known;
         const data = fact.data as BackgroundFact; // recorded below
-        return { ...known, [data.taskId]: data };
+        const { [data.taskId]: _before, ...others } = known;
+        return data.status === "running" ? { ...others, [data.taskId]: data } : others;
       },
     },
     tools: bash === undefined ? [] : [startTool(bash, tasks), outputTool(tasks), listTool(tasks), killTool(tasks)],
@@ -84,7 +86,7 @@ async function recordEnds(tasks: BackgroundTasks, context: HookContext<Known>): 
   return changed;
 }
 
-const taskId = z.string().describe("The id that shell_start gave.");
+const taskId = z.string().describe("Id from shell_start.");
 
 function startTool(bash: string, tasks: BackgroundTasks): Tool {
   return builtIn(
@@ -92,10 +94,15 @@ function startTool(bash: string, tasks: BackgroundTasks): Tool {
       name: "shell_start",
       description:
         "Starts a bash command in the workspace folder and does not wait for it: for servers, watchers, long builds. " +
-        "Returns an id for shell_output, shell_list and shell_kill. It ends at the latest when the program that runs you ends.",
+        "Returns an id for shell_output and shell_kill. It ends at the latest when the program that runs you ends.",
       input: z.object({
-        command: z.string().describe("The bash command. Its standard input is empty."),
-        lifetimeMs: z.int().min(1).max(TOOL_LIMITS.backgroundLifetimeMs).optional().describe("Ended after this time."),
+        command: z.string().describe("Its standard input is empty."),
+        lifetimeMs: z
+          .int()
+          .min(1)
+          .max(TOOL_LIMITS.backgroundLifetimeMs)
+          .optional()
+          .describe("Ends it after this time."),
       }),
       kind: "execute",
       title: ({ command }) => `Start ${shownPath(cutAt(command, 200))}`,
@@ -103,6 +110,8 @@ function startTool(bash: string, tasks: BackgroundTasks): Tool {
       rerun: "never",
       execute: ({ command, lifetimeMs = TOOL_LIMITS.backgroundLifetimeMs }, context) =>
         answering(async () => {
+          const problem = commandProblem(command);
+          if (problem !== undefined) return failure(problem);
           const task = tasks.start({
             sessionId: context.session.id,
             callId: context.callId,
@@ -123,17 +132,17 @@ function outputTool(tasks: BackgroundTasks): Tool {
     tool({
       name: "shell_output",
       description:
-        "Shows what a background command wrote, from a cursor on, and its status. Each answer ends with the cursor for the next. " +
-        `The last ${TOOL_LIMITS.backgroundCharacters} characters are kept.`,
+        "Shows the status of a background command and what it wrote, from a cursor on. Each answer ends with the cursor for " +
+        "the next.",
       input: z.object({
         task: taskId,
-        after: z.int().min(0).optional().describe("The cursor of the answer before; default: from the start."),
+        after: z.int().min(0).optional().describe("That cursor; default: from the start."),
         waitMs: z
           .int()
           .min(0)
           .max(TOOL_LIMITS.backgroundWaitMs)
           .optional()
-          .describe("Waits so long for something new when there is nothing yet."),
+          .describe("Waits so long when there is nothing new."),
       }),
       kind: "read",
       title: ({ task }) => `Read the output of ${task}`,
@@ -153,7 +162,7 @@ function listTool(tasks: BackgroundTasks): Tool {
   return builtIn(
     tool({
       name: "shell_list",
-      description: "Lists the background commands of this conversation with their status.",
+      description: "Lists the background commands with their status.",
       input: z.object({}),
       kind: "read",
       title: () => "List background commands",
@@ -200,7 +209,7 @@ function shown(task: BackgroundTask, after: number): ToolOutput {
   const { text: written, next } = task.output.from(after, TOOL_LIMITS.shellCharacters);
   const more = next < task.output.length ? `; ${task.output.length - next} characters more` : "";
   const gap = written === "" || written.endsWith("\n") ? "" : "\n";
-  return textOutput(`${written}${gap}[${task.id}: ${task.said}; cursor ${next}${more}]`);
+  return textOutput(`${stripVTControlCharacters(written)}${gap}[${task.id}: ${task.said}; cursor ${next}${more}]`);
 }
 
 /** Until the promise settles, at most `ms`. An interrupt ends the wait only. */

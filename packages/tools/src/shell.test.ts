@@ -108,8 +108,19 @@ describe("shell", () => {
   });
 
   it("answers what cannot be started as an error", async () => {
-    assert.match(await say("echo \0"), /^ERROR "\/.*bash" could not be started/);
-    assert.match(await say(`: ${"x".repeat(3_000_000)}`), /^ERROR "\/.*bash" could not be started/);
+    assert.equal(await say("echo \0"), "ERROR The command contains a NUL character. Send it without.");
+    const longest = `: ${"x".repeat(TOOL_LIMITS.shellCommandBytes - 2)}`;
+    assert.equal(await say(longest), "(no output)");
+    assert.equal(
+      await say(`${longest}x`),
+      "ERROR The command has 131,072 bytes; at most 131,071 bytes can be started. Write it to a file and run that.",
+    );
+  });
+
+  it("shows what a terminal would: no control sequences, of a progress bar its last state", async () => {
+    const bar = "for i in $(seq 1 3000); do printf '\\rloading %d%%' $i; done; echo; echo done";
+    assert.equal(await say(bar), "loading 3000%\ndone\n[40,880 characters left out that carriage returns overwrote]");
+    assert.equal(await say("printf '\\e[1;31mred\\e[0m \\e]0;title\\a\\e[2Jx\\r\\n'"), "red x\r\n");
   });
 
   it("bounds the time-out", async () => {

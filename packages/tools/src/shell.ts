@@ -1,10 +1,12 @@
 /** The tool `shell`: one bash command in the workspace, ended with everything it started. */
 
 import { accessSync, constants, statSync } from "node:fs";
+import { stripVTControlCharacters } from "node:util";
 import { builtIn, text, tool, type RunOutcome, type Tool, type ToolContext, type ToolOutput } from "@capstan/core";
 import { z } from "zod";
+import { visibleOutput } from "./overwritten-lines.ts";
 import { shellNeeds } from "./shell-needs/shell-needs.ts";
-import { answering, cutAt, shownPath } from "./tool-answer.ts";
+import { answering, count, cutAt, failure, shownPath } from "./tool-answer.ts";
 import { TOOL_LIMITS } from "./tool-limits.ts";
 import { textWindow, type TextWindow } from "./text-window.ts";
 
@@ -12,15 +14,13 @@ import { textWindow, type TextWindow } from "./text-window.ts";
 const BASH_PATHS = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash"];
 
 const input = z.object({
-  command: z.string().describe("The bash command. Its standard input is empty."),
+  command: z.string().describe("Its standard input is empty."),
   timeoutMs: z
     .int()
     .min(1)
     .max(TOOL_LIMITS.shellMaxTimeoutMs)
     .optional()
-    .describe(
-      `Milliseconds it may take; default ${TOOL_LIMITS.shellTimeoutMs}, at most ${TOOL_LIMITS.shellMaxTimeoutMs}.`,
-    ),
+    .describe(`Default ${TOOL_LIMITS.shellTimeoutMs}.`),
 });
 type Input = z.infer<typeof input>;
 
@@ -47,8 +47,8 @@ function shellTool(bash: string): Tool {
     tool({
       name: "shell",
       description:
-        "Runs a bash command in the workspace folder and returns its output. Everything it started is ended when it ends: " +
-        `there are no background processes. Output beyond ${TOOL_LIMITS.shellCharacters} characters is cut in the middle.`,
+        "Runs a bash command in the workspace folder and returns its output. What it leaves running is ended when it ends. " +
+        `Output beyond ${TOOL_LIMITS.shellCharacters} characters is cut in the middle.`,
       input,
       kind: "execute",
       title: ({ command }) => `Run ${shownPath(cutAt(command, 200))}`,
@@ -65,31 +65,48 @@ async function run(
   { command, timeoutMs = TOOL_LIMITS.shellTimeoutMs }: Input,
   context: ToolContext,
 ): Promise<ToolOutput> {
+  const problem = commandProblem(command);
+  if (problem !== undefined) return failure(problem);
   const window = textWindow(TOOL_LIMITS.shellCharacters);
+  const output = visibleOutput((shown) => window.push(shown));
   const progress = liveOutput(context);
   const outcome = await context.workspace.run([bash, "--noprofile", "--norc", "-c", command], {
     timeoutMs,
     maxOutputBytes: 0, // what the model sees is kept here, both streams in the order they came
     signal: context.signal,
     onOutput(stream, chunk) {
-      window.push(chunk);
+      output.push(stream, chunk);
       progress(stream, chunk);
     },
   });
-  return answer(window, outcome, timeoutMs);
+  output.end();
+  return answer(window, [...overwrittenNote(output.dropped), ...notesOf(outcome, timeoutMs)], outcome);
 }
 
-function answer(window: TextWindow, outcome: RunOutcome, timeoutMs: number): ToolOutput {
-  const output = window.text();
-  const notes = notesOf(outcome, timeoutMs);
+/** Why the system cannot start such a command. */
+export function commandProblem(command: string): string | undefined {
+  if (command.includes("\0")) return "The command contains a NUL character. Send it without.";
+  const bytes = Buffer.byteLength(command);
+  if (bytes <= TOOL_LIMITS.shellCommandBytes) return undefined;
+  const most = count(TOOL_LIMITS.shellCommandBytes, "byte");
+  return `The command has ${count(bytes, "byte")}; at most ${most} can be started. Write it to a file and run that.`;
+}
+
+/** Control sequences are for terminals: colours would cost tokens and stand in the way of copies. */
+function answer(window: TextWindow, notes: readonly string[], { exitCode, killedBy }: RunOutcome): ToolOutput {
+  const output = stripVTControlCharacters(window.text());
   const shown = output === "" && notes.length === 0 ? "(no output)" : output;
   const gap = shown === "" || shown.endsWith("\n") || notes.length === 0 ? "" : "\n";
-  const failed = outcome.exitCode !== 0 || outcome.killedBy !== null;
+  const failed = exitCode !== 0 || killedBy !== null;
   return {
     content: [text(shown + gap + notes.join("\n"))],
     ...(failed && { isError: true }),
     ...(window.truncated && { truncated: true }),
   };
+}
+
+function overwrittenNote(dropped: number): readonly string[] {
+  return dropped === 0 ? [] : [`[${count(dropped, "character")} left out that carriage returns overwrote]`];
 }
 
 function notesOf({ exitCode, exitSignal, killedBy, leftover = 0 }: RunOutcome, timeoutMs: number): readonly string[] {

@@ -37,6 +37,8 @@ export const TOOL_LIMITS = {
   /** One search by `glob` or `grep`. */
   searchTimeoutMs: 30_000,
 
+  /** UTF-8 bytes of a command: what Linux takes as one argument. */
+  shellCommandBytes: 131_071,
   shellTimeoutMs: 120_000,
   shellMaxTimeoutMs: 600_000,
   /** UTF-16 units of a command's output in the result: the first and the last half. */

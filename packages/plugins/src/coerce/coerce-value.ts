@@ -97,7 +97,7 @@ function converted(type: Json, value: Json): Json | undefined {
     case "null":
       return value === "null" ? null : undefined;
     case "string":
-      return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined;
+      return isExact(value) || typeof value === "boolean" ? String(value) : undefined;
     case "object": {
       const parsed = parsedJson(value);
       return isObject(parsed) ? parsed : undefined;
@@ -109,6 +109,11 @@ function converted(type: Json, value: Json): Json | undefined {
     default:
       return undefined;
   }
+}
+
+/** Whole numbers beyond the safe ones have lost digits already: ids, as a rule. */
+function isExact(value: Json): value is number {
+  return typeof value === "number" && (Number.isSafeInteger(value) || !Number.isInteger(value));
 }
 
 function numberIn(value: Json): number | undefined {

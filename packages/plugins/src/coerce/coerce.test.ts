@@ -112,6 +112,8 @@ describe("coerceValue", () => {
     expect(coerceValue(schema, { either: "5" })).toBeUndefined();
     expect(coerceValue(schema, { list: ["1.5"] })).toBeUndefined();
     expect(coerceValue(schema, { list: ["9007199254740993"] })).toBeUndefined();
+    expect(coerceValue(schema, { id: 9_007_199_254_740_991 })?.value).toEqual({ id: "9007199254740991" });
+    expect(coerceValue(schema, { id: JSON.parse("12345678901234567890") as number })).toBeUndefined();
     expect(coerceValue({ $ref: "#" }, "x")).toBeUndefined();
     expect(
       coerceValue({ type: "object", properties: { a: { $ref: "#" } }, required: ["a"] }, { a: {} }),

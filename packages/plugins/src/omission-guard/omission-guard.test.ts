@@ -27,6 +27,8 @@ const PLACEHOLDERS = [
   "* ... your code here",
   "// rest of the implementation...",
   "# existing code ...",
+  "// keep all existing code...",
+  "// The remaining methods ...",
   "(... rest unchanged)",
 ];
 const CODE = [
@@ -56,6 +58,9 @@ const CODE = [
   "// Wait for the existing connection to close",
   "/** The rest of the arguments. */",
   "// TODO: see issue ...",
+  "// TODO: the previous implementation was slow...",
+  "# Load the existing configuration...",
+  "// check all other methods...",
   `// ${"x".repeat(300)} ... rest of code unchanged`,
 ];
 

@@ -26,7 +26,12 @@ const AFTER_DOTS = words(
   `(?:other|more|your|original) ${THING}`,
   "(?:keep|leave) (?:the |all |your )?(?:rest|existing|remaining|original|same)",
 );
-const BEFORE_DOTS = words(REST, `${LEFT} ${THING}`, STAYS);
+const BEFORE_DOTS = words(REST, STAYS);
+/** Only at the beginning: behind a verb such as "load" it is what the code does. */
+const LEFT_FIRST = new RegExp(
+  `^(?:(?:keep|leave|insert|include|add|plus|and|the|all|any|your|my) )*${LEFT} ${THING}\\b`,
+  "i",
+);
 /** Said so plainly that no dots are needed. */
 const PLAIN = words(
   `${REST} (?:here|goes here|${STAYS})`,
@@ -50,5 +55,5 @@ function isPlaceholder(line: string): boolean {
   if (begin === undefined) return false;
   const said = line.slice(begin.length);
   if (DOTS_FIRST.test(said)) return AFTER_DOTS.test(said);
-  return PLAIN.test(said) || (DOTS_LAST.test(said) && BEFORE_DOTS.test(said));
+  return PLAIN.test(said) || (DOTS_LAST.test(said) && (BEFORE_DOTS.test(said) || LEFT_FIRST.test(said)));
 }

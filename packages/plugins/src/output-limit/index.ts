@@ -69,13 +69,13 @@ export function outputLimit({ maxCharacters = DEFAULT_CHARACTERS, tools = {} }: 
 function readOutputTool(maxCharacters: number): Tool {
   return tool<Reading>({
     name: READ_OUTPUT,
-    description: `Reads a part of a long tool result that was cut. At most ${maxCharacters} characters at once: go on with offset.`,
+    description: `Reads a part of a tool result that was cut. At most ${maxCharacters} characters at once: go on with offset.`,
     input: jsonSchema<Reading>({
       type: "object",
       properties: {
-        id: { type: "string", description: "Id of the result, as the cut result names it." },
-        offset: { type: "integer", minimum: 0, description: "First character to read, counted from 0." },
-        limit: { type: "integer", minimum: 1, maximum: maxCharacters, description: "How many characters." },
+        id: { type: "string", description: "As the cut result names it." },
+        offset: { type: "integer", minimum: 0, description: "First character, counted from 0." },
+        limit: { type: "integer", minimum: 1, maximum: maxCharacters },
       },
       required: ["id"],
       additionalProperties: false,

@@ -28,6 +28,8 @@ const ENDS: readonly HookEvent[] = ["Stop", "SubagentStop"];
 /** Exit codes of a shell that could not run the command at all. */
 const NOT_RUN: readonly number[] = [126, 127];
 const MAX_SHOWN = 2_000;
+/** A program that the command runs may speak first: the decision of a guard must not be lost in what it says. */
+const DECISION_BEHIND_TEXT = /^[^{\s][^]*"(?:permissionDecision|decision|continue)"\s*:/;
 
 /** Pure: the same end always means the same. */
 export function readAnswer(event: HookEvent, command: HookCommand, end: CommandEnd): HookAnswer {
@@ -43,6 +45,8 @@ export function readAnswer(event: HookEvent, command: HookCommand, end: CommandE
   if (exitCode === 2) return { block: told || `Blocked by the ${event} hook ${name}` };
   if (exitCode !== 0) return fail(`exit code ${exitCode}${told === "" ? "" : `, ${told}`}`, NOT_RUN.includes(exitCode));
   const text = stdout.trim();
+  if (GUARDS.includes(event) && DECISION_BEHIND_TEXT.test(text))
+    return fail("its answer cannot be read: other text comes before the JSON", true);
   if (!text.startsWith("{")) return text !== "" && LISTENED.includes(event) ? { context: text } : {};
   try {
     return answerOf(event, membersOf(JSON.parse(text)) ?? {});
@@ -62,7 +66,9 @@ function answerOf(event: HookEvent, answer: Members): HookAnswer {
   if (verdict === undefined && word !== undefined) throw new Error(`${JSON.stringify(word)} is no decision`);
   const reason =
     textIn(decided?.["message"]) ?? textIn(specific["permissionDecisionReason"]) ?? textIn(specific["reason"]);
-  const stopped = answer["continue"] === false;
+  const { continue: goesOn = true } = answer;
+  if (typeof goesOn !== "boolean") throw new Error(`"continue" is ${JSON.stringify(goesOn)}, not true or false`);
+  const stopped = !goesOn;
   if (stopped && ENDS.includes(event)) return {}; // it may end, whatever else is said
   const block = stopped ? (textIn(answer["stopReason"]) ?? reason) : reason;
   const say = textIn(answer["systemMessage"]);

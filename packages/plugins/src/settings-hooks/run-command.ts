@@ -1,9 +1,10 @@
-/** Runs one command of the settings: JSON on its standard input, a deadline, bounded output, nothing of its group left behind. */
+/** Runs one command of the settings: JSON on its standard input, a deadline, bounded output, nothing of it left behind. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import type { Readable } from "node:stream";
 import { messageOf } from "@capstan/core";
+import { endMarked, type HookMark, hookMark } from "./hook-processes.ts";
 import type { HookCommand } from "./parse-settings.ts";
 
 /** `exited` with its code; else it `failed`, and `problem` says how: too late, too loud, killed, never begun. */
@@ -38,18 +39,21 @@ export async function runCommand(command: HookCommand, place: CommandPlace): Pro
       ? [bash ?? "", ["--noprofile", "--norc", "-c", command.command]]
       : [command.command, command.args];
   let child: ChildProcess;
+  const mark = hookMark();
   try {
-    const env = { ...inherited(), ...place.env };
+    const env = { ...inherited(), ...place.env, ...mark?.env };
     child = spawn(program, args, { cwd: place.cwd, env, detached: true, stdio: "pipe", windowsHide: true });
   } catch (error) {
     return failed(`it could not be started: ${messageOf(error)}`);
   }
-  const end = await supervised(child, command.timeoutMs, place);
+  const end = await supervised({ child, mark }, command.timeoutMs, place);
   place.signal.throwIfAborted();
   return end;
 }
 
-async function supervised(child: ChildProcess, timeoutMs: number, place: CommandPlace): Promise<CommandEnd> {
+type Started = { readonly child: ChildProcess; readonly mark: HookMark | undefined };
+
+async function supervised({ child, mark }: Started, timeoutMs: number, place: CommandPlace): Promise<CommandEnd> {
   const { promise: stopped, resolve: stop } = Promise.withResolvers<CommandEnd>();
   const onAbort = (): void => stop(failed("it was stopped"));
   const timer = setTimeout(() => stop(failed(`it took longer than ${timeoutMs} ms`)), timeoutMs);
@@ -70,6 +74,7 @@ async function supervised(child: ChildProcess, timeoutMs: number, place: Command
     clearTimeout(timer);
     place.signal.removeEventListener("abort", onAbort);
     killGroup(child);
+    if (mark !== undefined && child.pid !== undefined) endMarked(mark);
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
   }
 }

@@ -154,6 +154,10 @@ describe("settingsHooks around calls", () => {
     expect(await block({ command: "/no/such/program" })).toMatch(/exit code 127/);
     expect(await block({ command: "/no/such/program", args: ["x"] })).toMatch(/could not be started/);
     expect(await block({ command: "echo '{ not json'" })).toMatch(/cannot be read/);
+    expect(await block({ command: json({ continue: "false" }) })).toMatch(/"continue" is "false", not true or false/);
+    const noisy = json({ hookSpecificOutput: { permissionDecision: "deny" } });
+    expect(await block({ command: `echo Checking; ${noisy}` })).toMatch(/other text comes before the JSON/);
+    expect(await block({ command: "echo Checked, no decision" })).toBe("edited a");
     expect(await block({ command: "head -c 200000 /dev/zero | tr '\\0' x" })).toMatch(/wrote more than/);
     expect(await block({ command: "exit 3", onFailure: "block" })).toMatch(/exit code 3/);
     expect(await block({ command: "exit 3" })).toBe("edited a");
@@ -196,6 +200,18 @@ describe("settingsHooks around calls", () => {
     ran.length = 0;
     await (await runtime.send(lead, "Go")).result();
     expect(new Set(ran)).toEqual(new Set([{ path: "a" }, { path: "b" }])); // calls that may run beside each other end in any order
+  });
+
+  it.skipIf(process.platform !== "linux")("G10 ends what left the group and the session of its command", async () => {
+    const away = (pid: string): string => `setsid -f bash -c 'echo $$ > "$OUT/${pid}"; exec sleep 300'`;
+    const waits = `until [ -s "$OUT/first" ] && [ -s "$OUT/second" ]; do sleep 0.01; done`;
+    const command = `${away("first")}; (${away("second")}) & ${waits}`;
+    expect(await results(plugins(hooks("PreToolUse", undefined, { command })), calls("edit", { path: "a" }))).toEqual([
+      "edited a",
+    ]);
+    for (const name of ["first", "second"]) {
+      while (alive(written(name))) await new Promise((resolve) => setImmediate(resolve));
+    }
   });
 
   it("ends what a command started, and does not wait for what holds its output", async () => {

@@ -10,6 +10,7 @@ export type Plan =
 
 /** Pairs of texts an edit may mean, and how far occurrences are looked at. */
 type Pair = { readonly from: string; readonly to: string };
+const LINE_ENDS: readonly LineEnd[] = ["\n", "\r\n", "\r"];
 const MAX_PLACES = 10_000;
 const PROBE_PLACES = 20;
 /** Places of which every choice is tried: the rest of them had the new text before. */
@@ -45,9 +46,8 @@ export function probeEdit(text: string, edit: Edit): Probe {
 
 /** Whether doing the edit can have given this text. */
 function couldBeAfter(text: string, edit: Edit): boolean {
-  const pairs = [...readings(edit, "\n"), ...readings(edit, "\r\n")];
-  // white space is left where white space was removed; other text that is still there was not removed
-  if (pairs.some(({ from, to }) => to === "" && from.trim() === "")) return true;
+  // what stood around a removed text may make the same text again: of "aabb" without "ab", "ab" is left
+  if (allReadings(edit).some(({ from, to }) => to === "" && from.length > 1)) return true;
   const befores = beforesOf(text, edit);
   return befores === undefined || befores.length > 0;
 }
@@ -58,7 +58,7 @@ function couldBeAfter(text: string, edit: Edit): boolean {
  */
 export function beforesOf(text: string, edit: Edit): readonly string[] | undefined {
   const found = new Set<string>();
-  for (const { from, to } of [...readings(edit, "\n"), ...readings(edit, "\r\n")]) {
+  for (const { from, to } of allReadings(edit)) {
     if (to === "") continue;
     const places = placesOf(text, to, PROBE_PLACES);
     if (places.length === PROBE_PLACES || places.length * text.length > PROBE_CHARACTERS) return undefined;
@@ -92,12 +92,22 @@ export function hasOldText(text: string, edit: Edit): boolean {
 
 /** Whether what the edit puts there stands in the text, with any line ends. */
 export function hasNewText(text: string, edit: Edit): boolean {
-  return [...readings(edit, "\n"), ...readings(edit, "\r\n")].some(({ to }) => text.includes(to));
+  return allReadings(edit).some(({ to }) => text.includes(to));
+}
+
+/** Whether the edit may put nothing in the place of the old text. */
+export function isRemoval(edit: Edit): boolean {
+  return allReadings(edit).some(({ to }) => to === "");
+}
+
+/** What the texts may mean in any file. */
+function allReadings(edit: Edit): readonly Pair[] {
+  return LINE_ENDS.flatMap((end) => readings(edit, end));
 }
 
 /** What the texts may mean in a file with this line end, in the order of trial. */
 function readings({ oldString, newString }: Edit, end: LineEnd): readonly Pair[] {
-  const other = end === "\n" ? "\r\n" : "\n";
+  const other = end === "\n" ? "\r\n" : "\n"; // in a file of lone carriage returns there is no other
   const given = { from: oldString, to: newString };
   const pairs: Pair[] = [];
   for (const { from, to } of [given, withoutNumbers(given)].filter((pair) => pair !== undefined)) {

@@ -1,18 +1,18 @@
 /** The tool `edit`: replaces a text that stands in a file, once or everywhere. */
 
-import { builtIn, CapstanError, text, tool, type Probe, type Tool, type Workspace } from "@capstan/core";
+import { builtIn, CapstanError, tool, type Probe, type Tool, type Workspace } from "@capstan/core";
 import { z } from "zod";
 import { answering, count, failure, neededPath, shownPath } from "../tool-answer.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
+import { changeFile } from "./change-file.ts";
 import { planEdit, probeEdit, type Edit } from "./edit-plan.ts";
 import { decodeText } from "./file-text.ts";
-import { textDiff } from "./text-diff.ts";
 
 const input = z.object({
-  path: z.string().describe("Path of the file, relative to the workspace."),
-  old_string: z.string().describe("The text to replace, exactly as it stands in the file."),
-  new_string: z.string().describe("The text that takes its place."),
-  replace_all: z.boolean().optional().describe("Replace every occurrence. Without it there must be exactly one."),
+  path: z.string().describe("Relative to the workspace."),
+  old_string: z.string().describe("Exactly as it stands in the file."),
+  new_string: z.string(),
+  replace_all: z.boolean().optional().describe("Every occurrence. Without it there must be exactly one."),
 });
 type Input = z.infer<typeof input>;
 
@@ -20,8 +20,8 @@ export const editTool: Tool = builtIn(
   tool({
     name: "edit",
     description:
-      "Replaces old_string by new_string in a text file of the workspace. Line ends are kept as the file has them; " +
-      "line numbers pasted from read_file are ignored.",
+      "Replaces old_string by new_string in a text file. Line ends stay as the file has them; pasted line numbers of " +
+      "read_file are ignored.",
     input,
     kind: "edit",
     title: ({ path }) => `Edit ${shownPath(path)}`,
@@ -32,22 +32,13 @@ export const editTool: Tool = builtIn(
       answering(async () => {
         if (!call.new_string.isWellFormed())
           return failure("new_string contains half of a character (a lone surrogate).");
-        const file = await workspace.read(call.path, { maxBytes: TOOL_LIMITS.fileBytes, exact: true });
-        const before = decodeText(file.bytes, call.path);
-        const plan = planEdit(before, editOf(call));
-        if (!plan.ok) return failure(`${shownPath(call.path)}: ${plan.problem}`);
-        const bytes = new TextEncoder().encode(plan.text);
-        if (bytes.length > TOOL_LIMITS.fileBytes)
-          return failure(`The file would have ${count(bytes.length, "byte")}. Nothing was changed.`);
-        await workspace.write(call.path, bytes, { expected: file.hash, exact: true });
-        const where = plan.lines.length === 1 ? `line ${plan.lines[0]}` : `lines ${plan.lines.join(", ")}`;
-        const more = plan.replaced > plan.lines.length ? " and further" : "";
-        return {
-          content: [
-            text(`Edited ${shownPath(file.path)}: ${count(plan.replaced, "replacement")} at ${where}${more}.`),
-            textDiff(file.path, before, plan.text),
-          ],
-        };
+        return changeFile(workspace, call.path, (before) => {
+          const plan = planEdit(before, editOf(call));
+          if (!plan.ok) return plan;
+          const where = plan.lines.length === 1 ? `line ${plan.lines[0]}` : `lines ${plan.lines.join(", ")}`;
+          const more = plan.replaced > plan.lines.length ? " and further" : "";
+          return { ok: true, text: plan.text, said: `${count(plan.replaced, "replacement")} at ${where}${more}` };
+        });
       }),
     probe: (call, { workspace }) => probe(workspace, call),
   }),

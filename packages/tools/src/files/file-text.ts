@@ -3,13 +3,12 @@
 import { CapstanError } from "@capstan/core";
 import { shownPath } from "../tool-answer.ts";
 
-export type LineEnd = "\n" | "\r\n";
+export type LineEnd = "\n" | "\r\n" | "\r";
 
 /** Throws `not-text` for binary files and other encodings. */
 export function decodeText(bytes: Uint8Array, path: string): string {
-  if (bytes.includes(0)) {
-    throw new CapstanError("not-text", `${shownPath(path)} is a binary file: it contains NUL bytes`);
-  }
+  const what = kindOf(bytes);
+  if (what !== undefined) throw new CapstanError("not-text", `${shownPath(path)} is ${what}`);
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
@@ -24,21 +23,40 @@ export function withoutMark(text: string): string {
 
 /** Lines without their ends. A newline at the end of the text closes the last line and opens none. */
 export function linesOf(text: string): string[] {
-  if (text === "") return [];
-  const lines = text.split("\n");
-  if (lines.at(-1) === "") lines.pop();
-  return lines.map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
+  return linesFrom(text, 1, Number.MAX_SAFE_INTEGER).lines;
 }
 
-/** The line end most lines of a text have. */
+/** At most `limit` lines from line `first` on, counted from 1, and how many there are in all. Makes no text of the others. */
+export function linesFrom(
+  text: string,
+  first: number,
+  limit: number,
+): { readonly lines: string[]; readonly all: number } {
+  const end = mainLineEnd(text) === "\r" ? "\r" : "\n";
+  const lines: string[] = [];
+  let all = 0;
+  for (let start = 0; start < text.length;) {
+    const found = text.indexOf(end, start);
+    const stop = found === -1 ? text.length : found;
+    all += 1;
+    if (all >= first && lines.length < limit) {
+      lines.push(text.slice(start, text[stop - 1] === "\r" && stop > start ? stop - 1 : stop));
+    }
+    start = stop + 1;
+  }
+  return { lines, all };
+}
+
+/** The line end most lines of a text have. A lone carriage return ends a line only where nothing else does. */
 export function mainLineEnd(text: string): LineEnd {
   const all = countOf(text, "\n");
+  if (all === 0) return text.includes("\r") ? "\r" : "\n";
   return countOf(text, "\r\n") * 2 > all ? "\r\n" : "\n";
 }
 
 export function withLineEnd(text: string, end: LineEnd): string {
   const plain = text.replaceAll("\r\n", "\n");
-  return end === "\n" ? plain : plain.replaceAll("\n", "\r\n");
+  return end === "\n" ? plain : plain.replaceAll("\n", end);
 }
 
 /** Where `part` occurs, overlaps included, at most `limit` places. */
@@ -53,6 +71,22 @@ export function placesOf(text: string, part: string, limit: number): number[] {
 /** Number of the line that holds the character at `index`. */
 export function lineAt(text: string, index: number): number {
   return countOf(text.slice(0, index), "\n") + 1;
+}
+
+/** First bytes of files that a model may want to read, and what to tell it. */
+const KINDS: readonly (readonly [first: string, what: string])[] = [
+  ["\xff\xfe", "UTF-16 text. Convert a copy with a shell command such as iconv -f UTF-16 -t UTF-8"],
+  ["\xfe\xff", "UTF-16 text. Convert a copy with a shell command such as iconv -f UTF-16 -t UTF-8"],
+  ["\x89PNG", "an image, which this tool cannot show"],
+  ["\xff\xd8\xff", "an image, which this tool cannot show"],
+  ["GIF8", "an image, which this tool cannot show"],
+  ["%PDF-", "a PDF. Extract its text with a shell command such as pdftotext"],
+];
+
+function kindOf(bytes: Uint8Array): string | undefined {
+  const first = String.fromCharCode(...bytes.subarray(0, 8));
+  const known = KINDS.find(([start]) => first.startsWith(start))?.[1];
+  return known ?? (bytes.includes(0) ? "a binary file: it contains NUL bytes" : undefined);
 }
 
 function countOf(text: string, part: string): number {

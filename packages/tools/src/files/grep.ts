@@ -4,20 +4,21 @@ import { builtIn, text, tool, type Tool, type ToolOutput } from "@capstan/core";
 import { z } from "zod";
 import { answering, count, cutAt, failure, neededPath, shownPath } from "../tool-answer.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
-import { NOT_GIT, search, type SearchEnd } from "./ripgrep.ts";
+import { type GlobPattern, parseGlob } from "./glob-pattern.ts";
+import { NOT_SEARCHED, search, type SearchEnd } from "./ripgrep.ts";
 import { searchFolder, type SearchFolder } from "./search-folder.ts";
 
 const input = z.object({
-  pattern: z.string().describe("Regular expression in the syntax of ripgrep."),
-  path: z.string().optional().describe("Folder or file, relative to the workspace; default the workspace itself."),
-  glob: z.string().optional().describe("Only files whose name matches, such as *.ts or !*.test.ts."),
+  pattern: z.string().describe("Regular expression of ripgrep: within a line, no look-around."),
+  path: z.string().optional().describe("Folder or file, relative to the workspace; default all of it."),
+  glob: z.string().optional().describe("Only these files, such as *.ts or !*.test.ts."),
   output: z
     .enum(["content", "files", "count"])
     .optional()
-    .describe("content (default): the lines; files: the names of the files; count: matching lines of each file."),
+    .describe("content (default): lines; files: names; count: how many lines of each file."),
   ignoreCase: z.boolean().optional(),
-  literal: z.boolean().optional().describe("The pattern is plain text, not a regular expression."),
-  context: z.int().min(0).max(20).optional().describe("Lines to show before and after each match."),
+  literal: z.boolean().optional().describe("The pattern is plain text."),
+  context: z.int().min(0).max(20).optional().describe("Lines around each match."),
   limit: z
     .int()
     .min(1)
@@ -31,8 +32,8 @@ export const grepTool: Tool = builtIn(
   tool({
     name: "grep",
     description:
-      "Searches the files of the workspace for a regular expression. Hidden files are searched; .git, what ignore files " +
-      "such as .gitignore name, links, binary files and files over 10 MB are not.",
+      "Finds lines of files; of hidden ones too, but not of .git, links, binary files, files over 10 MB and what .gitignore " +
+      "and the like name.",
     input,
     kind: "search",
     title: ({ pattern, path = "." }) => `Search ${shownPath(path)} for ${shownPath(cutAt(pattern, 100))}`,
@@ -42,13 +43,15 @@ export const grepTool: Tool = builtIn(
       answering(async () => {
         if (!call.pattern.isWellFormed() || call.pattern.includes("\0"))
           return failure("The pattern contains a character that cannot be searched for.");
+        const only = globOf(call.glob);
+        if (typeof only === "string") return failure(`glob: ${only}`);
         const folder = await searchFolder(workspace, call.path ?? ".");
         if (folder.file !== undefined && folder.size > TOOL_LIMITS.grepFileBytes) {
           return failure(
             `The file has ${count(folder.size, "byte")}; at most ${count(TOOL_LIMITS.grepFileBytes, "byte")} are searched. Use a shell command.`,
           );
         }
-        const rows = rowsOf(folder, call.limit ?? TOOL_LIMITS.grepLines);
+        const rows = rowsOf(folder, only, call.limit ?? TOOL_LIMITS.grepLines);
         const end = await search(workspace, {
           folder: folder.folder,
           arguments: argumentsOf(call, folder.file),
@@ -77,15 +80,37 @@ function argumentsOf(call: Input, file: string | undefined): readonly string[] {
     `--max-filesize=${TOOL_LIMITS.grepFileBytes}`,
     `--max-columns=${TOOL_LIMITS.grepLineCharacters}`,
     "--max-columns-preview",
+    "--crlf",
     ...(call.ignoreCase === true ? ["--ignore-case"] : []),
     ...(call.literal === true ? ["--fixed-strings"] : []),
     ...(file === undefined
-      ? [...(call.glob === undefined ? [] : [`--glob=${call.glob}`]), NOT_GIT]
+      ? [...narrowing(call.glob), ...NOT_SEARCHED]
       : ["--max-depth=1", `--glob=/${escapeGlob(file)}`]),
     "--",
     call.pattern,
     "./",
   ];
+}
+
+/** Undefined for all files, and where ripgrep leaves out those that match. */
+function globOf(glob: string | undefined): GlobPattern | string | undefined {
+  return glob === undefined || glob.startsWith("!") ? undefined : parseGlob(glob);
+}
+
+/** The name at the end of a glob, and braces in it that ripgrep reads as we do. */
+const LAST_NAME = /(?:^|\/)([\w.*?@+,{}-]+)$/;
+const BRACES = /\{[^{}]*,[^{}]*\}/g;
+
+/**
+ * What keeps ripgrep from reading files in vain: a glob of its own would also let in what ignore files name, a type does
+ * not. What it lets through is matched against the whole glob.
+ */
+function narrowing(glob: string | undefined): readonly string[] {
+  if (glob === undefined) return [];
+  if (glob.startsWith("!")) return [`--glob=${glob}`];
+  const name = LAST_NAME.exec(glob)?.[1];
+  const isPlain = name !== undefined && name !== "**" && !/[{}]/.test(name.replaceAll(BRACES, ""));
+  return !isPlain ? [] : [`--type-add=wanted:${name}`, "--type=wanted"];
 }
 
 type Rows = {
@@ -96,11 +121,13 @@ type Rows = {
   readonly full: () => boolean;
 };
 
-function rowsOf({ nameOf }: SearchFolder, limit: number): Rows {
+function rowsOf({ nameOf, file }: SearchFolder, only: GlobPattern | undefined, limit: number): Rows {
   const shown: string[] = [];
   let characters = 0;
   let isFull = false;
   let open = "";
+  const isMeant = (name: string): boolean =>
+    only === undefined || file !== undefined || only.matches(name.replace(/^\.\//, ""));
   const add = (row: string): boolean => {
     isFull = shown.length === limit || characters + row.length > TOOL_LIMITS.grepCharacters;
     if (isFull) return false;
@@ -111,7 +138,7 @@ function rowsOf({ nameOf }: SearchFolder, limit: number): Rows {
   return {
     shown,
     full: () => isFull,
-    addFile: (record) => add(shownPath(nameOf(record))),
+    addFile: (record) => !isMeant(record) || add(shownPath(nameOf(record))),
     addLine(record) {
       const [name = "", ...rest] = (open + record).split("\0");
       if (rest.length === 0) {
@@ -119,6 +146,7 @@ function rowsOf({ nameOf }: SearchFolder, limit: number): Rows {
         return true;
       }
       open = "";
+      if (!isMeant(name)) return true;
       const line = rest.join("\0").replace(/\r$/, "");
       return add(`${shownPath(nameOf(name))}${/^\d+-/.test(line) ? "-" : ":"}${lineOf(line)}`);
     },
@@ -130,17 +158,19 @@ function lineOf(line: string): string {
   return line.length > most ? `${cutAt(line, most)} [...]` : line;
 }
 
-function answer(shown: readonly string[], { status, problem }: SearchEnd, full: boolean): ToolOutput {
+function answer(shown: readonly string[], end: SearchEnd, full: boolean): ToolOutput {
+  const { status, problem, unread } = end;
   if (problem !== undefined && shown.length === 0) return failure(`The search failed: ${cutAt(problem, 2_000)}`);
-  if (shown.length === 0 && status === "done") return { content: [text("No line matches.")] };
+  const lines = shown.length === 0 && status === "done" ? ["No line matches."] : shown;
   const notes = [
     ...(full ? ["(there are more; use a narrower pattern, path or glob, or a higher limit)"] : []),
     ...(status === "timeout" ? [`(stopped after ${TOOL_LIMITS.searchTimeoutMs / 1_000} s; there may be more)`] : []),
     ...(problem === undefined ? [] : [`(some files could not be searched: ${cutAt(problem, 500)})`]),
+    ...(unread === true ? ["(some files could not be read)"] : []),
   ];
   return {
-    content: [text([...shown, ...notes].join("\n"))],
-    ...((full || status === "timeout") && { truncated: true }),
+    content: [text([...lines, ...notes].join("\n"))],
+    ...((full || status === "timeout" || problem !== undefined) && { truncated: true }),
   };
 }
 

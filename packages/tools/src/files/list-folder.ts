@@ -1,18 +1,16 @@
 /** The tool `list`: what is in a folder. */
 
-import { builtIn, text, tool, type FileInfo, type Tool } from "@capstan/core";
+import { builtIn, CapstanError, text, tool, type FileInfo, type Tool, type Workspace } from "@capstan/core";
 import { z } from "zod";
 import { answering, neededPath, shownPath } from "../tool-answer.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
 
-const input = z.object({
-  path: z.string().optional().describe("Path of the folder, relative to the workspace; default the workspace itself."),
-});
+const input = z.object({ path: z.string().optional().describe("Relative to the workspace; default all of it.") });
 
 export const listTool: Tool = builtIn(
   tool({
     name: "list",
-    description: "Lists a folder of the workspace by name: folders end in /, files have their size in bytes.",
+    description: "Lists a folder: names of folders end in /, files have their size in bytes.",
     input,
     kind: "read",
     title: ({ path = "." }) => `List ${shownPath(path)}`,
@@ -20,7 +18,7 @@ export const listTool: Tool = builtIn(
     rerun: "safe",
     execute: ({ path = "." }, { workspace, signal }) =>
       answering(async () => {
-        const entries = await workspace.list(path, { exact: true, signal });
+        const entries = await entriesOf(workspace, path, signal);
         if (entries.length === 0) return { content: [text(`${shownPath(path)} is empty.`)] };
         const rows = entries.slice(0, TOOL_LIMITS.listEntries).map((entry) => rowOf(entry));
         const more = entries.length - rows.length;
@@ -29,6 +27,15 @@ export const listTool: Tool = builtIn(
       }),
   }),
 );
+
+async function entriesOf(workspace: Workspace, path: string, signal: AbortSignal): Promise<readonly FileInfo[]> {
+  try {
+    return await workspace.list(path, { exact: true, signal });
+  } catch (error) {
+    if (!CapstanError.is(error, "file-too-large")) throw error;
+    throw new CapstanError("tool-failed", `${error.message}. Use glob with a pattern`, { cause: error });
+  }
+}
 
 function rowOf({ path, type, size }: FileInfo): string {
   const name = shownPath(path.slice(path.lastIndexOf("/") + 1));

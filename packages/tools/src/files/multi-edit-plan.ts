@@ -1,7 +1,7 @@
 /** What several edits do to a text, one after the other: a pure function of both, so that a probe can ask later whether it was done. */
 
 import type { Probe } from "@capstan/core";
-import { beforesOf, hasNewText, hasOldText, planEdit, type Edit } from "./edit-plan.ts";
+import { beforesOf, hasNewText, hasOldText, isRemoval, planEdit, type Edit } from "./edit-plan.ts";
 
 export type MultiPlan =
   | { readonly ok: true; readonly text: string; readonly replaced: number }
@@ -25,17 +25,14 @@ export function planEdits(text: string, edits: readonly Edit[]): MultiPlan {
 }
 
 /**
- * Whether a text is one from before the edits, one from after them, or could be both. As with a single edit, what was
- * removed is judged by whether it is there.
+ * Whether a text is one from before the edits, one from after them, or could be both. What was removed cannot be put back:
+ * with a removal among them, edits that could be made now may have been made already.
  */
 export function probeEdits(text: string, edits: readonly Edit[]): Probe {
-  const removals = edits.filter(({ newString }) => newString === "");
-  if (planEdits(text, edits).ok) {
-    if (removals.some((edit) => edit.oldString.trim() !== "" && hasOldText(text, edit))) return "did-not";
-    return removals.length === 0 && past(text, edits) === "no" ? "did-not" : "unknown";
-  }
+  const removals = edits.filter(isRemoval);
+  if (planEdits(text, edits).ok) return removals.length === 0 && past(text, edits) === "no" ? "did-not" : "unknown";
   if (removals.some((edit) => hasOldText(text, edit))) return "unknown";
-  const others = edits.filter(({ newString }) => newString !== "");
+  const others = edits.filter((edit) => !removals.includes(edit));
   return past(text, others) === "yes" ? "happened" : "unknown";
 }
 

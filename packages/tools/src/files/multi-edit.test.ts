@@ -72,7 +72,7 @@ describe("probeEdits", () => {
   it("EDGE-01 tells before from after, also with removals and edits of edits", () => {
     assert.equal(probeEdits("a b", edits(["a", "c"], ["c b", "d"])), "did-not");
     assert.equal(probeEdits("d", edits(["a", "c"], ["c b", "d"])), "happened");
-    assert.equal(probeEdits("x old", edits(["old", ""], ["x", "y"])), "did-not");
+    assert.equal(probeEdits("x old", edits(["old", ""], ["x", "y"])), "unknown");
     assert.equal(probeEdits("y ", edits(["old", ""], ["x", "y"])), "happened");
     assert.equal(probeEdits("import a;", edits(["import a;", "import a;\nimport b;"])), "did-not");
     assert.equal(probeEdits("import a;\nimport b;", edits(["import a;", "import a;\nimport b;"])), "unknown");
@@ -80,17 +80,16 @@ describe("probeEdits", () => {
   });
 
   it("EDGE-01 never says did-not after the edits, nor happened before them", () => {
-    const unit = fc.constantFrom("a", "b", "\n", "\r\n", "1\t");
+    const unit = fc.constantFrom("a", "b", "\n", "\r\n", "\r", "1\t");
     const one = fc.record({
       oldString: fc.string({ unit, minLength: 1, maxLength: 3 }),
-      newString: fc.string({ unit, minLength: 1, maxLength: 3 }),
+      newString: fc.string({ unit, maxLength: 3 }),
       replaceAll: fc.boolean(),
     });
     fc.assert(
       fc.property(fc.string({ unit, maxLength: 8 }), fc.array(one, { minLength: 1, maxLength: 3 }), (text, all) => {
         const plan = planEdits(text, all);
-        // a removal is judged by what it removed
-        if (!plan.ok || all.some(({ newString }) => /^( *\d+\t)?$/.test(newString))) return;
+        if (!plan.ok) return;
         assert.notEqual(probeEdits(text, all), "happened");
         assert.notEqual(probeEdits(plan.text, all), "did-not");
       }),

@@ -1,38 +1,30 @@
 /** The tool `multi_edit`: several exact edits of one file, all of them or none. */
 
-import { builtIn, CapstanError, text, tool, type Probe, type Tool, type Workspace } from "@capstan/core";
+import { builtIn, CapstanError, tool, type Probe, type Tool, type Workspace } from "@capstan/core";
 import { z } from "zod";
 import { answering, count, failure, neededPath, shownPath } from "../tool-answer.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
+import { changeFile } from "./change-file.ts";
 import type { Edit } from "./edit-plan.ts";
 import { decodeText } from "./file-text.ts";
 import { planEdits, probeEdits } from "./multi-edit-plan.ts";
-import { textDiff } from "./text-diff.ts";
 
 const MAX_EDITS = 100;
 
 const input = z.object({
-  path: z.string().describe("Path of the file, relative to the workspace."),
+  path: z.string().describe("Relative to the workspace."),
   edits: z
-    .array(
-      z.object({
-        old_string: z.string().describe("The text to replace, exactly as it stands after the edits before this one."),
-        new_string: z.string().describe("The text that takes its place."),
-        replace_all: z.boolean().optional().describe("Replace every occurrence. Without it there must be exactly one."),
-      }),
-    )
+    .array(z.object({ old_string: z.string(), new_string: z.string(), replace_all: z.boolean().optional() }))
     .min(1)
     .max(MAX_EDITS)
-    .describe("Done in this order, each on what the ones before it made."),
+    .describe("Done in order, each on what the ones before it made."),
 });
 type Input = z.infer<typeof input>;
 
 export const multiEditTool: Tool = builtIn(
   tool({
     name: "multi_edit",
-    description:
-      "Makes several replacements in one text file of the workspace at once, as edit does each of them. When one cannot " +
-      "be made, none is.",
+    description: "Makes several replacements in one text file, each as edit does: all of them or none.",
     input,
     kind: "edit",
     title: ({ path, edits }) => `Edit ${shownPath(path)} (${count(edits.length, "edit")})`,
@@ -44,16 +36,12 @@ export const multiEditTool: Tool = builtIn(
         const broken = call.edits.findIndex(({ new_string: added }) => !added.isWellFormed());
         if (broken !== -1)
           return failure(`The new_string of edit ${broken + 1} contains half of a character (a lone surrogate).`);
-        const file = await workspace.read(call.path, { maxBytes: TOOL_LIMITS.fileBytes, exact: true });
-        const before = decodeText(file.bytes, call.path);
-        const plan = planEdits(before, editsOf(call));
-        if (!plan.ok) return failure(`${shownPath(call.path)}: ${plan.problem} Nothing was changed.`);
-        const bytes = new TextEncoder().encode(plan.text);
-        if (bytes.length > TOOL_LIMITS.fileBytes)
-          return failure(`The file would have ${count(bytes.length, "byte")}. Nothing was changed.`);
-        await workspace.write(call.path, bytes, { expected: file.hash, exact: true });
-        const done = `${count(call.edits.length, "edit")}, ${count(plan.replaced, "replacement")}`;
-        return { content: [text(`Edited ${shownPath(file.path)}: ${done}.`), textDiff(file.path, before, plan.text)] };
+        return changeFile(workspace, call.path, (before) => {
+          const plan = planEdits(before, editsOf(call));
+          if (!plan.ok) return { ok: false, problem: `${plan.problem} Nothing was changed.` };
+          const said = `${count(call.edits.length, "edit")}, ${count(plan.replaced, "replacement")}`;
+          return { ok: true, text: plan.text, said };
+        });
       }),
     probe: (call, { workspace }) => probe(workspace, call),
   }),

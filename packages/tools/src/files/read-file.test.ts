@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "vitest";
 import { temporaryWorkspace, type TemporaryWorkspace } from "../temporary-workspace.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
+import { linesFrom } from "./file-text.ts";
 import { readFileTool } from "./read-file.ts";
 
 let fixture: TemporaryWorkspace;
@@ -76,6 +77,16 @@ describe("read_file", () => {
   it("shows text with a byte order mark and CRLF without them", async () => {
     fixture.write("dos.txt", "\uFEFFone\r\ntwo\r\n");
     assert.equal(await fixture.say(read, { path: "dos.txt" }), "     1\tone\n     2\ttwo");
+    fixture.write("old-mac.txt", "one\rtwo\r");
+    assert.equal(await fixture.say(read, { path: "old-mac.txt" }), "     1\tone\n     2\ttwo");
+    fixture.write("log", "1%\r2%\ndone\n");
+    assert.equal(await fixture.say(read, { path: "log" }), "     1\t1%\r2%\n     2\tdone");
+  });
+
+  it("TOOL-23 counts all lines of a text of millions and gives the ones that are asked for", () => {
+    assert.deepEqual(linesFrom("x\n".repeat(3_000_000), 2_999_999, 2_000), { lines: ["x", "x"], all: 3_000_000 });
+    assert.deepEqual(linesFrom("a\r\n\n\rb", 1, 9), { lines: ["a", "", "\rb"], all: 3 });
+    assert.deepEqual(linesFrom("", 1, 9), { lines: [], all: 0 });
   });
 
   it("refuses what is no UTF-8 text, as a result for the model", async () => {
@@ -84,9 +95,14 @@ describe("read_file", () => {
     fixture.write("latin1", Uint8Array.of(0x67, 0x72, 0xfc, 0xdf));
     fixture.write("surrogate", Uint8Array.of(0xed, 0xa0, 0x80));
     fixture.write("utf16", Uint8Array.of(0xff, 0xfe, 0x61, 0x00));
-    for (const path of ["nul", "nuls", "utf16"]) {
+    fixture.write("a.png", Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d));
+    fixture.write("a.pdf", "%PDF-1.7\n");
+    for (const path of ["nul", "nuls"]) {
       assert.equal(await fixture.say(read, { path }), `ERROR ${path} is a binary file: it contains NUL bytes.`);
     }
+    assert.match(await fixture.say(read, { path: "utf16" }), /^ERROR utf16 is UTF-16 text\. Convert a copy .*iconv/);
+    assert.match(await fixture.say(read, { path: "a.png" }), /^ERROR a\.png is an image/);
+    assert.match(await fixture.say(read, { path: "a.pdf" }), /^ERROR a\.pdf is a PDF\. Extract .*pdftotext/);
     for (const path of ["latin1", "surrogate"])
       assert.match(await fixture.say(read, { path }), /^ERROR .* is not UTF-8 text/);
   });

@@ -4,7 +4,7 @@ import { builtIn, text, tool, type Tool, type ToolOutput } from "@capstan/core";
 import { z } from "zod";
 import { answering, count, cutAt, failure, neededPath, shownPath } from "../tool-answer.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
-import { decodeText, linesOf, withoutMark } from "./file-text.ts";
+import { decodeText, linesFrom, withoutMark } from "./file-text.ts";
 
 export type ReadFileOptions = {
   /** Default true. The model may ask for the other by `lineNumbers`. */
@@ -12,15 +12,10 @@ export type ReadFileOptions = {
 };
 
 const input = z.object({
-  path: z.string().describe("Path of the file, relative to the workspace."),
-  offset: z.int().min(1).optional().describe("First line to read, counted from 1."),
-  limit: z
-    .int()
-    .min(1)
-    .max(TOOL_LIMITS.readLines)
-    .optional()
-    .describe(`How many lines; default and most ${TOOL_LIMITS.readLines}.`),
-  lineNumbers: z.boolean().optional().describe("Whether each line starts with its number and a tab."),
+  path: z.string().describe("Relative to the workspace."),
+  offset: z.int().min(1).optional().describe("First line, counted from 1."),
+  limit: z.int().min(1).max(TOOL_LIMITS.readLines).optional().describe(`Lines; default ${TOOL_LIMITS.readLines}.`),
+  lineNumbers: z.boolean().optional().describe("Whether lines start with their number."),
 });
 
 export function readFileTool({ lineNumbers = true }: ReadFileOptions = {}): Tool {
@@ -28,8 +23,8 @@ export function readFileTool({ lineNumbers = true }: ReadFileOptions = {}): Tool
     tool({
       name: "read_file",
       description:
-        `Reads a text file of the workspace. ${lineNumbers ? "Each line starts with its number and a tab. " : ""}` +
-        `At most ${TOOL_LIMITS.readLines} lines at once: go on with offset. Longer lines than ${TOOL_LIMITS.readLineCharacters} characters are cut.`,
+        `Reads a text file. ${lineNumbers ? "Each line starts with its number and a tab. " : ""}` +
+        `At most ${TOOL_LIMITS.readLines} lines at once: go on with offset. Lines over ${TOOL_LIMITS.readLineCharacters} characters are cut.`,
       input,
       kind: "read",
       title: ({ path }) => `Read ${shownPath(path)}`,
@@ -38,25 +33,25 @@ export function readFileTool({ lineNumbers = true }: ReadFileOptions = {}): Tool
       execute: (call, { workspace, signal }) =>
         answering(async () => {
           const { bytes } = await workspace.read(call.path, { maxBytes: TOOL_LIMITS.fileBytes, exact: true, signal });
-          const lines = linesOf(withoutMark(decodeText(bytes, call.path)));
           const { offset = 1, limit = TOOL_LIMITS.readLines } = call;
-          return page(lines, { path: call.path, offset, limit, numbered: call.lineNumbers ?? lineNumbers });
+          const { lines, all } = linesFrom(withoutMark(decodeText(bytes, call.path)), offset, limit);
+          return page(lines, { all, path: call.path, offset, numbered: call.lineNumbers ?? lineNumbers });
         }),
     }),
   );
 }
 
-type Page = { readonly path: string; readonly offset: number; readonly limit: number; readonly numbered: boolean };
+type Page = { readonly path: string; readonly all: number; readonly offset: number; readonly numbered: boolean };
 
-function page(lines: readonly string[], { path, offset, limit, numbered }: Page): ToolOutput {
-  if (lines.length === 0) return { content: [text(`${shownPath(path)} is empty.`)] };
-  if (offset > lines.length) {
-    return failure(`${shownPath(path)} has ${count(lines.length, "line")}: offset ${offset} is beyond its end.`);
+function page(lines: readonly string[], { path, all, offset, numbered }: Page): ToolOutput {
+  if (all === 0) return { content: [text(`${shownPath(path)} is empty.`)] };
+  if (offset > all) {
+    return failure(`${shownPath(path)} has ${count(all, "line")}: offset ${offset} is beyond its end.`);
   }
   const shown: string[] = [];
   let characters = 0;
   let cut = false;
-  for (const line of lines.slice(offset - 1, offset - 1 + limit)) {
+  for (const line of lines) {
     const number = offset + shown.length;
     const body = shortened(line);
     const row = numbered ? `${String(number).padStart(6)}\t${body}` : body;
@@ -66,10 +61,10 @@ function page(lines: readonly string[], { path, offset, limit, numbered }: Page)
     shown.push(row);
   }
   const last = offset - 1 + shown.length;
-  if (last < lines.length) {
-    shown.push(`(lines ${offset} to ${last} of ${lines.length}; go on with offset ${last + 1})`);
+  if (last < all) {
+    shown.push(`(lines ${offset} to ${last} of ${all}; go on with offset ${last + 1})`);
   }
-  const truncated = cut || last < lines.length;
+  const truncated = cut || last < all;
   return { content: [text(shown.join("\n"))], ...(truncated && { truncated }) };
 }
 

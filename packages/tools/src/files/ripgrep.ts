@@ -5,6 +5,7 @@
 
 import { CapstanError, messageOf, type RunOutcome, type Workspace } from "@capstan/core";
 import { TOOL_LIMITS } from "../tool-limits.ts";
+import { TEMPORARY_GLOB } from "../workspaces/temporary-files.ts";
 
 export type Search = {
   /** A folder of the workspace, relative to its root. */
@@ -18,11 +19,13 @@ export type Search = {
 };
 export type SearchEnd = {
   readonly status: "done" | "stopped" | "timeout";
-  /** What ripgrep complained about, when it could not search. */
+  /** Why ripgrep could not search, or not to the end. */
   readonly problem?: string;
+  /** Some of what was to be searched could not be read. */
+  readonly unread?: true;
 };
 
-/** Git's own folder is never searched, hidden files are. */
+/** Hidden files are searched. */
 const ALWAYS = [
   "--no-config",
   "--no-follow",
@@ -32,7 +35,10 @@ const ALWAYS = [
   "--no-messages",
   "--color=never",
 ];
-export const NOT_GIT = "--glob=!.git";
+/** Git's own folder and files that are about to be written are not. */
+export const NOT_SEARCHED = ["--glob=!.git", `--glob=!${TEMPORARY_GLOB}`];
+/** What ripgrep says of options that the tools do not have. */
+const OPTIONS_ADVICE = /\n+Consider enabling [^]*$/;
 /** Longest record that is waited for; a longer one is dropped. */
 const MAX_RECORD = 1_048_576;
 
@@ -59,12 +65,13 @@ export async function search(
   return endOf(outcome, stop.signal.aborted);
 }
 
-function endOf({ exitCode, killedBy, stderr, stdout }: RunOutcome, stopped: boolean): SearchEnd {
+function endOf({ exitCode, exitSignal, killedBy, stderr }: RunOutcome, stopped: boolean): SearchEnd {
   if (stopped) return { status: "stopped" };
   if (killedBy === "timeout") return { status: "timeout" };
-  const failed = exitCode === null || exitCode > 1;
-  if (!failed || (stdout !== "" && stderr === "")) return { status: "done" };
-  return stderr.trim() === "" ? { status: "done" } : { status: "done", problem: stderr.trim() };
+  if (exitCode !== null && exitCode <= 1) return { status: "done" };
+  if (exitSignal !== null) return { status: "done", problem: `ripgrep was ended by ${exitSignal}` };
+  const said = stderr.replace(OPTIONS_ADVICE, "").trim();
+  return said === "" ? { status: "done", unread: true } : { status: "done", problem: said };
 }
 
 /** Where the package keeps its binary: an absolute path, never a search on PATH. */

@@ -2,7 +2,15 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, symlinkSync, truncateSync } from "node:fs";
 import { join } from "node:path";
-import { systemClock } from "@capstan/core";
+import {
+  CapstanError,
+  type RunOutcome,
+  systemClock,
+  textOf,
+  type Tool,
+  type ToolOutput,
+  type Workspace,
+} from "@capstan/core";
 import { afterEach, beforeEach, describe, it, vi } from "vitest";
 import { temporaryWorkspace, type TemporaryWorkspace } from "../temporary-workspace.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
@@ -173,11 +181,64 @@ describe("grep", () => {
     symlinkSync("/etc", join(fixture.root, "etc"));
     execFileSync("mkfifo", [join(fixture.root, "pipe")]);
     assert.equal(await fixture.say(grepTool, { pattern: "needle|secret|root:" }), '.hidden:1:needle\n"a\\nb":1:needle');
-    assert.equal(
-      await fixture.say(grepTool, { pattern: "needle", output: "files", glob: "*" }),
-      '.hidden\n"a\\nb"\nbuild/x',
-    );
+    for (const glob of ["*", "**", "**/*", "!none", "{*,build/**}", "**/x", "build/*"]) {
+      const found = await fixture.say(grepTool, { pattern: "needle", output: "files", glob });
+      assert.equal(found, /x$|^b/.test(glob) ? "No line matches." : '.hidden\n"a\\nb"', glob);
+    }
+    assert.equal(await fixture.say(grepTool, { pattern: "needle", path: "build", glob: "x" }), "build/x:1:needle");
     assert.equal(await fixture.say(grepTool, { pattern: "needle", path: "a\nb" }), '"a\\nb":1:needle');
+  });
+
+  it("TOOL-27 takes the globs of glob, and says what is wrong with one", async () => {
+    for (const name of ["a.ts", "b.tsx", "src/a.ts", "src/deep/c.tsx", "src/deep/[x].ts"])
+      fixture.write(name, "needle\n");
+    const cases = [
+      ["*.{ts,tsx}", ["a.ts", "b.tsx", "src/a.ts", "src/deep/[x].ts", "src/deep/c.tsx"]],
+      ["src/*.ts", ["src/a.ts"]],
+      ["src/**", ["src/a.ts", "src/deep/[x].ts", "src/deep/c.tsx"]],
+      ["src/**/*.{ts,tsx}", ["src/a.ts", "src/deep/[x].ts", "src/deep/c.tsx"]],
+      ["{src/deep/c,b}.tsx", ["b.tsx", "src/deep/c.tsx"]],
+      ["./*.ts", ["a.ts"]],
+      ["\\[x\\].ts", ["src/deep/[x].ts"]],
+      ["!src/**", ["a.ts", "b.tsx"]],
+    ] as const;
+    for (const [glob, names] of cases) {
+      assert.equal(await fixture.say(grepTool, { pattern: "needle", output: "files", glob }), names.join("\n"), glob);
+    }
+    assert.equal(
+      await fixture.say(grepTool, { pattern: "needle", path: "src", glob: "deep/*", output: "count" }),
+      "src/deep/[x].ts:1\nsrc/deep/c.tsx:1",
+    );
+    assert.match(await fixture.say(grepTool, { pattern: "x", glob: "/src/*" }), /^ERROR glob: The pattern is relative/);
+  });
+
+  it("TOOL-27 finds the end of a line whatever ends it", async () => {
+    fixture.write("dos", "needle\r\nneedles\r\n");
+    fixture.write("unix", "needle\nneedles\n");
+    assert.equal(await fixture.say(grepTool, { pattern: "needle$" }), "dos:1:needle\nunix:1:needle");
+  });
+
+  it("never says that nothing matches when the search did not come to its end", async () => {
+    fixture.write("a.ts", "needle\n");
+    const { workspace } = fixture;
+    const ended = async (end: Partial<RunOutcome>, tool: Tool): Promise<ToolOutput> => {
+      const broken: Workspace = Object.assign(Object.create(workspace) as Workspace, {
+        resolve: (path: string) => workspace.resolve(path),
+        stat: (path: string) => workspace.stat(path),
+        run: async () => ({ exitCode: 0, exitSignal: null, killedBy: null, stdout: "", stderr: "", ...end }),
+      });
+      if (tool.body.type !== "execute") throw new Error("no execute");
+      const input = { pattern: "needle" };
+      return (await tool.body.execute(input as never, { ...fixture.context(), workspace: broken })) as ToolOutput;
+    };
+    for (const tool of [grepTool, globTool]) {
+      const killed = await ended({ exitCode: null, exitSignal: "SIGKILL" }, tool);
+      assert.deepEqual(
+        [killed.isError, textOf(killed.content)],
+        [true, "The search failed: ripgrep was ended by SIGKILL"],
+      );
+      assert.match(textOf((await ended({ exitCode: 2 }, tool)).content), /matches\.\n\(some .* could not be read\)$/);
+    }
   });
 
   it("G14 makes no option of a pattern, a glob or a file name", async () => {
@@ -210,7 +271,8 @@ describe("grep", () => {
     fixture.write("a", "x".repeat(50_000));
     assert.match(await fixture.say(grepTool, { pattern: "(" }), /^ERROR The search failed:[^]*unclosed group/);
     assert.match(await fixture.say(grepTool, { pattern: "x{1000}{1000}{1000}" }), /^ERROR [^]*size limit/);
-    assert.match(await fixture.say(grepTool, { pattern: "a\nb" }), /^ERROR [^]*not allowed/);
+    assert.match(await fixture.say(grepTool, { pattern: "a\nb" }), /^ERROR [^]*not allowed in a regex$/);
+    assert.match(await fixture.say(grepTool, { pattern: "a(?=b)" }), /^ERROR [^]*is not supported$/);
     assert.match(await fixture.say(grepTool, { pattern: "a\0b" }), /^ERROR The pattern contains/);
     assert.equal(await fixture.say(grepTool, { pattern: "(x+x+)+y" }), "No line matches.");
   });
@@ -270,6 +332,18 @@ describe("list", () => {
     mkdirSync(join(fixture.root, "empty"));
     assert.equal(await fixture.say(listTool, { path: "empty" }), "empty is empty.");
     assert.match(await fixture.say(listTool, { path: "a" }), /^ERROR "a" is a file, not a folder/);
+  });
+
+  it("says how to look into a folder with too many entries", async () => {
+    const full: Workspace = Object.assign(Object.create(fixture.workspace) as Workspace, {
+      list: () => Promise.reject(new CapstanError("file-too-large", 'The folder "x" has more than 20,000 entries')),
+    });
+    if (listTool.body.type !== "execute") throw new Error("no execute");
+    const output = await listTool.body.execute({ path: "x" } as never, { ...fixture.context(), workspace: full });
+    assert.equal(
+      textOf((output as ToolOutput).content),
+      'The folder "x" has more than 20,000 entries. Use glob with a pattern.',
+    );
   });
 
   it("shows at most listEntries", async () => {

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Tool, Workspace } from "@capstan/core";
+import type { Tool, ToolOutput, Workspace } from "@capstan/core";
 import { afterEach, beforeEach, describe, it } from "vitest";
 import { temporaryWorkspace, type TemporaryWorkspace } from "../temporary-workspace.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
 import { editTool } from "./edit.ts";
+import { multiEditTool } from "./multi-edit.ts";
 import { textDiff } from "./text-diff.ts";
 import { writeFileTool } from "./write-file.ts";
 
@@ -34,6 +35,30 @@ describe("write_file", () => {
     );
     assert.equal(fixture.contentOf("a/b.txt"), "x");
     assert.deepEqual(readdirSync(join(fixture.root, "a")), ["b.txt"]);
+  });
+
+  it("TOOL-38 replaces what it shows as replaced, and nothing that somebody wrote meanwhile", async () => {
+    const { workspace } = fixture;
+    assert.equal(writeFileTool.body.type, "execute");
+    if (writeFileTool.body.type !== "execute") return;
+    for (const before of ["one\n", undefined]) {
+      if (before !== undefined) fixture.write(`a${before?.length}`, before);
+      const path = `a${before?.length}`;
+      const slow: Workspace = Object.assign(Object.create(workspace) as Workspace, {
+        async read(...given: Parameters<Workspace["read"]>) {
+          try {
+            return await workspace.read(...given);
+          } finally {
+            fixture.write(path, "by the user\n");
+          }
+        },
+        write: (...given: Parameters<Workspace["write"]>) => workspace.write(...given),
+      });
+      const input = { path, content: "by the model\n" };
+      const output = await writeFileTool.body.execute(input as never, { ...fixture.context(), workspace: slow });
+      assert.equal((output as ToolOutput).isError, true);
+      assert.equal(fixture.contentOf(path), "by the user\n");
+    }
   });
 
   it("TOOL-36 refuses paths outside and special places, and creates nothing there", async () => {
@@ -149,6 +174,24 @@ describe("edit", () => {
       isError: true,
     });
     assert.equal(fixture.contentOf("a.txt"), "one\nby the user\n");
+  });
+
+  it("TOOL-26 loses none of many edits that are made at once, by either tool", async () => {
+    const lines = Array.from({ length: 40 }, (_, index) => `line ${index};`);
+    fixture.write("a.txt", lines.join("\n"));
+    const edit = (at: number) => ({ old_string: `line ${at};`, new_string: `LINE ${at};` });
+    const answers = await Promise.all(
+      lines.map((_, at) =>
+        at % 2 === 0
+          ? fixture.say(editTool, { path: "a.txt", ...edit(at) })
+          : fixture.say(multiEditTool, { path: "./a.txt", edits: [edit(at)] }),
+      ),
+    );
+    assert.deepEqual(
+      answers.filter((answer) => !answer.startsWith("Edited a.txt")),
+      [],
+    );
+    assert.equal(fixture.contentOf("a.txt"), lines.join("\n").toUpperCase());
   });
 
   it("EDGE-01 probes by the expected text", async () => {

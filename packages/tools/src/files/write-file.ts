@@ -18,14 +18,14 @@ import { linesOf } from "./file-text.ts";
 import { textDiff } from "./text-diff.ts";
 
 const input = z.object({
-  path: z.string().describe("Path of the file, relative to the workspace. Missing folders are made."),
-  content: z.string().describe("The whole new content."),
+  path: z.string().describe("Relative to the workspace. Missing folders are made."),
+  content: z.string(),
 });
 
 export const writeFileTool: Tool = builtIn(
   tool({
     name: "write_file",
-    description: "Creates a text file of the workspace, or replaces its whole content. To change a part, use edit.",
+    description: "Creates a text file or replaces its whole content. To change a part, use edit.",
     input,
     kind: "edit",
     title: ({ path }) => `Write ${shownPath(path)}`,
@@ -41,7 +41,10 @@ export const writeFileTool: Tool = builtIn(
         if (current?.hash === sha256(bytes)) {
           return { content: [text(`${shownPath(path)} has this content already. Nothing was written.`)] };
         }
-        const written = await workspace.write(path, bytes, { exact: true });
+        // what the answer shows as replaced is what was replaced: a file beyond the bound is the exception
+        const isWhole = current === undefined || current.size === current.bytes.length;
+        const expected = current?.hash ?? null;
+        const written = await workspace.write(path, bytes, { exact: true, ...(isWhole && { expected }) });
         const size = `${count(linesOf(content).length, "line")}, ${count(bytes.length, "byte")}`;
         const before = current === undefined ? undefined : asText(current.bytes);
         return {

@@ -20,6 +20,7 @@ import { afterEach, beforeEach, describe, it, vi } from "vitest";
 import { temporaryWorkspace, type TemporaryWorkspace } from "../temporary-workspace.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
 import { localWorkspace } from "./local.ts";
+import { newTag } from "./run-tag.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 }); // processes take their time on a busy machine
 
@@ -140,6 +141,28 @@ describe("localWorkspace", () => {
     await assert.rejects(fixture.workspace.write("a", bytes("new"), { expected: "0" }), hasCode("file-changed"));
     assert.deepEqual(readdirSync(fixture.root), ["a"]);
     assert.equal(fixture.contentOf("a"), "old");
+  });
+
+  it("removes what writes of a process that was killed left behind, and nothing else", async () => {
+    const living = `.capstan-${newTag()}.tmp`;
+    const dead = `.capstan-${newTag().replace(/\.\d+(\.[^.]+)$/, ".1$1")}.tmp`; // of a process with this number and another start
+    for (const name of [living, dead, ".capstan-notes.tmp"]) fixture.write(`folder/${name}`, "half");
+    await fixture.workspace.write("folder/a", bytes("x"));
+    const left = process.platform === "linux" ? [living, ".capstan-notes.tmp"] : [living, dead, ".capstan-notes.tmp"];
+    assert.deepEqual(readdirSync(join(fixture.root, "folder")).toSorted(), [...left, "a"].toSorted());
+  });
+
+  it("lets one of many writers that expect the same bytes win", async () => {
+    for (let round = 0; round < 20; round += 1) {
+      fixture.write("a", "start");
+      const { hash } = await fixture.workspace.read("a");
+      const writers = Array.from({ length: 8 }, (_, index) =>
+        fixture.workspace.write("a", bytes(`writer ${index}`), { expected: hash }).then(() => `writer ${index}`),
+      );
+      const won = (await Promise.allSettled(writers)).filter((end) => end.status === "fulfilled");
+      assert.equal(won.length, 1);
+      assert.equal(fixture.contentOf("a"), won[0]?.value);
+    }
   });
 
   it("shows a reader either the old or the new bytes, never a mixture", async () => {

@@ -91,6 +91,11 @@ export function toPathError(error: unknown, path: string): unknown {
       return new CapstanError("permission-denied", `The operating system does not allow this on ${quote(path)}`, {
         cause: error,
       });
+    case "ENOSPC":
+    case "EDQUOT":
+      return new CapstanError("tool-failed", `There is no space left for ${quote(path)}. Tell the user`, {
+        cause: error,
+      });
     case undefined:
       return error;
     default:

@@ -1,14 +1,16 @@
 /**
  * Writes a file in one step: a temporary file in the checked folder, synced, renamed over the name. A rename replaces a
  * folder's entry and follows nothing, so whatever is swapped meanwhile, the bytes land in the folder that was checked.
- * A file with several names (hard links) loses the others: they keep the old bytes.
+ * A file with several names (hard links) loses the others: they keep the old bytes. Writes of this process to one file
+ * wait for each other, so that `expected` holds until the name is replaced.
  */
 
 import { constants, type BigIntStats } from "node:fs";
 import { access, link, lstat, mkdir, open, rename, unlink, type FileHandle } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
-import { CapstanError, sha256, systemClock, systemIds } from "@capstan/core";
+import { CapstanError, sha256 } from "@capstan/core";
 import type { WriteOptions } from "@capstan/core";
+import { OneAtATime } from "../one-at-a-time.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
 import { kindOf, openAbsolute, openNamed, sameObject, type Descriptors, type Opened } from "./open-inside.ts";
 import {
@@ -23,8 +25,9 @@ import {
   toPathError,
   type Root,
 } from "./paths.ts";
+import { removeAbandoned, temporaryName } from "./temporary-files.ts";
 
-const ids = systemIds(() => systemClock.now());
+const writes = new OneAtATime();
 /** Links that lead to links, or names that keep moving: after this many the write is refused. */
 const MAX_TRIES = 4;
 
@@ -55,8 +58,9 @@ export async function replaceFile(
         continue;
       }
       if (present !== undefined && !present.isFile()) throw special(path, kindOf(present));
-      const info = await replaceIn(descriptors, place, bytes, options);
-      return { path: join(folder.path, place.name), info };
+      const written = join(folder.path, place.name);
+      const info = await writes.run(written, () => replaceIn(descriptors, place, bytes, options));
+      return { path: written, info };
     } catch (error) {
       throw toPathError(error, path);
     } finally {
@@ -110,14 +114,18 @@ async function enter(
   shown: string,
 ): Promise<Opened> {
   const path = folder.at(name);
+  let refused: unknown;
   try {
     await mkdir(path);
   } catch (error) {
     const code = systemCode(error);
     // EROFS and EACCES come before EEXIST on some systems: whether the folder can be entered is seen when it is opened.
-    if (code !== "EEXIST" && code !== "EROFS" && code !== "EACCES") throw toPathError(error, shown);
+    if (code === "EROFS" || code === "EACCES") refused = toPathError(error, shown);
+    else if (code !== "EEXIST") throw toPathError(error, shown);
   }
-  const next = await openAbsolute(descriptors, root, path, shown);
+  const next = await openAbsolute(descriptors, root, path, shown).catch((error: unknown) => {
+    throw refused !== undefined && CapstanError.is(error, "path-not-found") ? refused : error;
+  });
   if (next.info.isDirectory()) return next;
   await next.handle.close();
   throw new CapstanError("path-not-found", `${quote(shown)} leads through a file as if it were a folder`);
@@ -139,8 +147,9 @@ async function replaceIn(
   options: WriteOptions,
 ): Promise<BigIntStats> {
   const { folder, name, shown, root } = place;
+  await removeAbandoned(folder);
   const current = await openCurrent(descriptors, place);
-  const temporary = folder.at(`.capstan-${ids.random()}.tmp`);
+  const temporary = folder.at(temporaryName());
   let made = false;
   try {
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
@@ -236,14 +245,18 @@ async function checkExpected(
   throw new CapstanError("file-changed", `${quote(shown)} has changed since it was read. Read it again`);
 }
 
-/** Right before the rename: the folder is still inside, and its entry is still what was looked at. */
+/** Right before the rename: the folder is still inside, and its entry is still what was looked at, unchanged. */
 async function checkStill(descriptors: Descriptors, place: Place, current: Opened | undefined): Promise<void> {
   const { folder, shown, root } = place;
   if (!isInside(root.path, await descriptors.whereIs(folder.handle, folder.path))) throw outside(shown);
   const entry = await entryOf(place);
-  const same = entry === undefined ? current === undefined : current !== undefined && sameObject(entry, current.info);
+  const same = entry === undefined ? current === undefined : current !== undefined && isUnchanged(entry, current.info);
   if (!same)
     throw new CapstanError("file-changed", `${quote(shown)} was changed while it was written. Nothing was written`);
+}
+
+function isUnchanged(now: BigIntStats, then: BigIntStats): boolean {
+  return sameObject(now, then) && now.size === then.size && now.ctimeNs === then.ctimeNs;
 }
 
 /** Gives a new file its name without ever replacing one. False where the file system knows no hard links. */
