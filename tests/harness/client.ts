@@ -23,7 +23,7 @@ export type Outbox = { readonly plan: Plan; readonly session: string; acknowledg
 const REST_MS = 40_000;
 const LOOK_MS = 8;
 
-const SESSIONS = ["k0", "k1", "k2", "k3"] as const;
+const SESSIONS = 4;
 /** Calls that plans are made of. */
 const TOOLS: readonly ToolName[] = ["never", "keyed", "safe", "asks", "side", "flow"];
 
@@ -33,6 +33,8 @@ export type ClientOptions = {
   readonly seed: number;
   /** A person who never has anything run again, because a frozen worker may yet do it. */
   readonly careful?: boolean;
+  /** Sessions that are kept busy; default 4. */
+  readonly sessions?: number;
 };
 
 /** A second runtime on the same file that drives nothing. */
@@ -46,6 +48,7 @@ export class Client {
   readonly #runtime: Runtime;
   readonly #random: Random;
   readonly #careful: boolean;
+  readonly #sessions: readonly string[];
   readonly #asked = new Set<string>();
   #plans = 0;
 
@@ -60,10 +63,11 @@ export class Client {
   }
 
   private constructor(
-    { careful = false }: ClientOptions,
+    { careful = false, sessions = SESSIONS }: ClientOptions,
     parts: { readonly engine: Engine; readonly runtime: Runtime; readonly world: Outside; readonly random: Random },
   ) {
     this.#careful = careful;
+    this.#sessions = Array.from({ length: sessions }, (_, number) => `k${number}`);
     this.#engine = parts.engine;
     this.#runtime = parts.runtime;
     this.world = parts.world;
@@ -89,7 +93,7 @@ export class Client {
   /** Gives sessions without waiting input more of it, half of it to be sent by a worker. */
   async topUp(): Promise<void> {
     const summaries = await this.#runtime.sessions();
-    for (const key of SESSIONS) {
+    for (const key of this.#sessions) {
       const summary = summaries.find((found) => found.key === key);
       const busy = summary !== undefined && (summary.queued > 0 || summary.openRequests.length > 0);
       if (busy || this.outbox.some((item) => item.session === key && !item.acknowledged)) continue;

@@ -87,14 +87,17 @@ export function logProblems({ sessionId, facts }: Log): readonly string[] {
 
 /** G1, G2: what was acknowledged was taken up once and its run ended. */
 function inputProblems({ all }: Case, acknowledged: readonly Acknowledged[]): readonly string[] {
+  const acceptedOf = Map.groupBy(all, (fact) => (fact.type === "input.accepted" ? planIn(fact) : undefined));
+  const takenOf = Map.groupBy(all, (fact) => (fact.type === "message.added" ? fact.inputId : undefined));
+  const endedOf = Map.groupBy(all, (fact) =>
+    fact.type === "run.finished" && fact.reason === "end-turn" ? fact.runId : undefined,
+  );
   return acknowledged.flatMap(({ plan, inputId, runId }) => {
-    const accepted = all.filter((fact) => fact.type === "input.accepted" && planIn(fact) === plan.plan);
-    const taken = all.filter((fact) => fact.type === "message.added" && fact.inputId === inputId);
-    const ended = all.filter(
-      (fact) => fact.type === "run.finished" && fact.runId === runId && fact.reason === "end-turn",
+    const [accepted, taken, ended] = [acceptedOf.get(plan.plan), takenOf.get(inputId), endedOf.get(runId)].map(
+      (facts) => facts?.length ?? 0,
     );
-    if (accepted.length === 1 && taken.length === 1 && ended.length === 1) return [];
-    return [`input ${plan.plan}: accepted ${accepted.length}, taken up ${taken.length}, ended ${ended.length} times`];
+    if (accepted === 1 && taken === 1 && ended === 1) return [];
+    return [`input ${plan.plan}: accepted ${accepted}, taken up ${taken}, ended ${ended} times`];
   });
 }
 

@@ -63,7 +63,7 @@ describe.concurrent("capstan demo", { timeout: 120_000 }, () => {
     expect(notes.filter((line) => line.includes("✓ Read "))).toHaveLength(3);
   });
 
-  it("DUR-01 a demo that was killed is finished by resume, without repeating what was done", async () => {
+  it("DUR-01 SESS-19 a demo that was killed is listed as stopped and finished by resume, without repeating what was done", async () => {
     await using at = await commandHome();
     const child = spawn(COMMAND[0] ?? "", [...COMMAND.slice(1), "demo"], {
       env: at.env,
@@ -78,6 +78,9 @@ describe.concurrent("capstan demo", { timeout: 120_000 }, () => {
       });
       child.on("close", () => resolve());
     });
+    const killed = await at.run(["sessions", "list"]);
+    expect(killed.stdout).toMatch(/ {2}stopped +demo /);
+    expect(killed.stderr).toContain("stopped: unfinished, and no process drives it");
     const end = await at.run(["resume"]);
     expect(end).toMatchObject({ code: 0, stdout: expect.stringContaining("now 5 of 5 do") });
     const list = await at.run(["sessions", "list", "--json"]);
@@ -185,6 +188,14 @@ describe.concurrent("capstan sessions", { timeout: 120_000 }, () => {
     expect(end.stdout.trimEnd().split("\n")).toHaveLength(before);
     expect(end.stderr).toMatch(new RegExp(`^capstan: After ${before} whole facts: .*\\(session-damaged\\)\\n$`));
     expect((await at.run(["sessions", "list"])).stdout).toContain("quarantined");
+    // as after a loss of its end
+    const loss = new DatabaseSync(join(at.home, "capstan.db"));
+    loss.prepare("DELETE FROM facts WHERE id >= ? AND id <= ?").run(row, first + 2 ** 26 - 1);
+    loss.prepare("UPDATE sessions SET head = ? WHERE id = ?").run(before, damaged);
+    loss.close();
+    const short = await at.run(["sessions", "export", damaged]);
+    expect(short).toMatchObject({ code: 1, stdout: end.stdout });
+    expect(short.stderr).toContain(`these ${before} facts`);
     expect((await at.run(["resume", damaged])).stderr).toMatch(/^capstan: .*\(session-damaged\)\n$/);
     expect((await at.run(["sessions", "export", whole])).code).toBe(0);
     const doctor = await at.run(["doctor"]);

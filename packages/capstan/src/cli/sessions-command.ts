@@ -19,7 +19,12 @@ export function listSessions(
     const sessions = await engine.list({ limit });
     if (json) for (const session of sessions) screen.data(JSON.stringify(session));
     else if (sessions.length === 0) screen.note(`There are no sessions yet; "${name} run" begins one`);
-    else for (const line of table(sessions)) screen.data(line);
+    else {
+      const shown = sessions.map((session) => [session, shownStatus(session, config)] as const);
+      for (const line of table(shown)) screen.data(line);
+      if (shown.some(([, status]) => status === STOPPED))
+        screen.note(`${STOPPED}: unfinished, and no process drives it; "${name} resume SESSION" goes on with it`);
+    }
     return EXIT.done;
   });
 }
@@ -29,7 +34,7 @@ export function showSession(name: string, config: Config | undefined, id: string
     const summary = await knownSummary(engine, id);
     const shown = transcriptLines(summary);
     for (const line of shown.head()) screen.data(line);
-    const whole = await readWhole({ name, config, engine, id, screen }, (fact) => {
+    const whole = await readWhole({ name, config, engine, summary, screen }, (fact) => {
       for (const line of shown.lines(fact)) screen.data(line);
     });
     if (summary.status === "waiting" || summary.status === "running" || summary.status === "parked") {
@@ -41,8 +46,10 @@ export function showSession(name: string, config: Config | undefined, id: string
 
 export function exportSession(name: string, config: Config | undefined, id: string): Promise<number> {
   return withEngine(config, async (engine, screen) => {
-    await knownSummary(engine, id);
-    const whole = await readWhole({ name, config, engine, id, screen }, (fact) => screen.data(JSON.stringify(fact)));
+    const summary = await knownSummary(engine, id);
+    const whole = await readWhole({ name, config, engine, summary, screen }, (fact) =>
+      screen.data(JSON.stringify(fact)),
+    );
     return whole ? EXIT.done : EXIT.failed;
   });
 }
@@ -72,12 +79,16 @@ type Reading = {
   readonly name: string;
   readonly config: Config | undefined;
   readonly engine: Engine;
-  readonly id: string;
+  readonly summary: SessionSummary;
   readonly screen: Screen;
 };
 
-/** Hands on every fact that can be read. Says so and returns false when the log is damaged behind them. */
-async function readWhole({ name, config, engine, id, screen }: Reading, take: (fact: Fact) => void): Promise<boolean> {
+/** Hands on every fact that can be read. Says so and returns false when the log is damaged, also when only its end is missing. */
+async function readWhole(
+  { name, config, engine, summary, screen }: Reading,
+  take: (fact: Fact) => void,
+): Promise<boolean> {
+  const { sessionId: id, status } = summary;
   let count = 0;
   try {
     for await (const fact of engine.read(id)) {
@@ -85,7 +96,10 @@ async function readWhole({ name, config, engine, id, screen }: Reading, take: (f
       take(fact);
       count++;
     }
-    return true;
+    if (status !== "quarantined") return true;
+    const left = `Session ${id} is damaged; what can be read of it are these ${count} facts`;
+    screen.note(failureLine(name, new CapstanError("session-damaged", left)));
+    return false;
   } catch (error) {
     if (!CapstanError.is(error, "session-damaged")) throw error;
     if (config?.engine === undefined) count += await readSingly(config, id, count, take);
@@ -119,8 +133,15 @@ async function readSingly(
   }
 }
 
-function table(sessions: readonly SessionSummary[]): readonly string[] {
-  const rows = sessions.map(({ sessionId, status, agent, updatedAt, title, key, openRequests }) => [
+const STOPPED = "stopped";
+
+/** The log of a run whose process was killed says "running" for ever. An engine of the configuration may not tell who drives what. */
+function shownStatus({ status, held }: SessionSummary, config: Config | undefined): string {
+  return status === "running" && held !== true && config?.engine === undefined ? STOPPED : status;
+}
+
+function table(sessions: readonly (readonly [SessionSummary, string])[]): readonly string[] {
+  const rows = sessions.map(([{ sessionId, agent, updatedAt, title, key, openRequests }, status]) => [
     sessionId,
     openRequests.length > 0 ? `${status} (${openRequests.length})` : status,
     inertLine(agent, 20),
