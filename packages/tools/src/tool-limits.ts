@@ -10,6 +10,10 @@ export const TOOL_LIMITS = {
 
   /** Size of a file `read_file`, `edit` and `write_file` work on. */
   fileBytes: 10_485_760,
+  /** Size of an image and of a PDF that `read_file` shows, and the longest side of an image: what providers take. */
+  imageBytes: 5_242_880,
+  pdfBytes: 33_554_432,
+  imagePixels: 8_000,
   /** Lines of one `read_file`. */
   readLines: 2_000,
   /** UTF-16 units of one line of `read_file`; the rest is cut with a marker. */

@@ -77,10 +77,10 @@ export function lineAt(text: string, index: number): number {
 const KINDS: readonly (readonly [first: string, what: string])[] = [
   ["\xff\xfe", "UTF-16 text. Convert a copy with a shell command such as iconv -f UTF-16 -t UTF-8"],
   ["\xfe\xff", "UTF-16 text. Convert a copy with a shell command such as iconv -f UTF-16 -t UTF-8"],
-  ["\x89PNG", "an image, which this tool cannot show"],
-  ["\xff\xd8\xff", "an image, which this tool cannot show"],
-  ["GIF8", "an image, which this tool cannot show"],
-  ["%PDF-", "a PDF. Extract its text with a shell command such as pdftotext"],
+  ["\x89PNG", "an image, no text"],
+  ["\xff\xd8\xff", "an image, no text"],
+  ["GIF8", "an image, no text"],
+  ["%PDF-", "a PDF, no text"],
 ];
 
 function kindOf(bytes: Uint8Array): string | undefined {

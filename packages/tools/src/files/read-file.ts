@@ -1,10 +1,11 @@
-/** The tool `read_file`: numbered lines of a text file, a part at a time. */
+/** The tool `read_file`: numbered lines of a text file, a part at a time; images and PDFs to look at. */
 
 import { builtIn, text, tool, type Tool, type ToolOutput } from "@capstan/core";
 import { z } from "zod";
 import { answering, count, cutAt, failure, neededPath, shownPath } from "../tool-answer.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
 import { decodeText, linesFrom, withoutMark } from "./file-text.ts";
+import { FIRST_BYTES, mediaKind, mediaOutput } from "./media.ts";
 
 export type ReadFileOptions = {
   /** Default true. The model may ask for the other by `lineNumbers`. */
@@ -23,7 +24,7 @@ export function readFileTool({ lineNumbers = true }: ReadFileOptions = {}): Tool
     tool({
       name: "read_file",
       description:
-        `Reads a text file. ${lineNumbers ? "Each line starts with its number and a tab. " : ""}` +
+        `Reads a text file, or shows an image (PNG, JPEG, GIF, WebP) or a PDF. ${lineNumbers ? "Each line starts with its number and a tab. " : ""}` +
         `At most ${TOOL_LIMITS.readLines} lines at once: go on with offset. Lines over ${TOOL_LIMITS.readLineCharacters} characters are cut.`,
       input,
       kind: "read",
@@ -32,7 +33,11 @@ export function readFileTool({ lineNumbers = true }: ReadFileOptions = {}): Tool
       rerun: "safe",
       execute: (call, { workspace, signal }) =>
         answering(async () => {
-          const { bytes } = await workspace.read(call.path, { maxBytes: TOOL_LIMITS.fileBytes, exact: true, signal });
+          const first = await workspace.read(call.path, { maxBytes: FIRST_BYTES, truncate: true, exact: true, signal });
+          const kind = mediaKind(first.bytes);
+          const maxBytes = kind?.maxBytes ?? TOOL_LIMITS.fileBytes;
+          const { bytes } = await workspace.read(call.path, { maxBytes, exact: true, signal });
+          if (kind !== undefined) return mediaOutput(kind, bytes, call.path);
           const { offset = 1, limit = TOOL_LIMITS.readLines } = call;
           const { lines, all } = linesFrom(withoutMark(decodeText(bytes, call.path)), offset, limit);
           return page(lines, { all, path: call.path, offset, numbered: call.lineNumbers ?? lineNumbers });
