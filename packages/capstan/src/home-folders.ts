@@ -9,9 +9,14 @@ export type Env = Readonly<Record<string, string | undefined>>;
 /** Absolute paths. `data` holds sessions, `settings` the user's own settings. */
 export type HomeFolders = { readonly data: string; readonly settings: string };
 
+/** Throws `usage` for a `CAPSTAN_HOME` that is relative. */
 export function homeFolders(env: Env): HomeFolders {
   const own = env["CAPSTAN_HOME"];
-  if (own !== undefined && own.trim() !== "") return { data: resolve(own), settings: resolve(own) };
+  if (own !== undefined && own.trim() !== "") {
+    if (isAbsolute(own)) return { data: resolve(own), settings: resolve(own) };
+    // in every folder another one, with the settings and decisions that a project brings along
+    throw new CapstanError("usage", `CAPSTAN_HOME must be an absolute path, not ${JSON.stringify(own)}`);
+  }
   if (process.platform === "win32") {
     const local = join(env["LOCALAPPDATA"] ?? join(homeFolder(), "AppData", "Local"), "capstan");
     return { data: local, settings: local };

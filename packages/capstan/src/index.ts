@@ -39,6 +39,7 @@ export {
   namedBlobs,
   NO_USAGE,
   parseRule,
+  PERMISSION_MODES,
   plugin,
   policyOf,
   pruneSessions,
@@ -59,6 +60,7 @@ export {
   tool,
   toProblem,
   verdictIn,
+  withCost,
 } from "@capstan/core";
 export type {
   Accepted,

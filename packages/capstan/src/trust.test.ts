@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -158,6 +159,17 @@ describe("trustFolder", () => {
     );
   });
 
+  it("SEC-06 believes no decision that a folder brings along itself", async () => {
+    await trustNow();
+    const own = { dataFolder: join(folder, "data") };
+    cpSync(join(options.dataFolder, "trust"), join(own.dataFolder, "trust"), { recursive: true });
+    chmodSync(own.dataFolder, 0o700);
+    const trust = await trustOf(folder, own);
+    expect([trust.state, await trust.read("AGENTS.md"), await state()]).toEqual(["untrusted", undefined, "trusted"]);
+    symlinkSync(own.dataFolder, join(base, "elsewhere"));
+    expect((await trustOf(folder, { dataFolder: join(base, "elsewhere") })).state).toBe("untrusted");
+  });
+
   it("SEC-06 refuses a folder that will hold the decisions, by whatever name", async () => {
     symlinkSync(folder, join(base, "link"));
     const inner = { dataFolder: join(base, "link/not/yet") };
@@ -216,6 +228,16 @@ describe("capstan trust", () => {
     expect((await at.run(["trust", "--list"])).stdout).toBe(`changed    ${at.folder}\n`);
     expect((await at.run(["trust", at.folder, "--remove"])).stdout).toBe("No longer trusted.\n");
     expect((await at.run(["trust", "--list"])).stdout).toBe("");
+  });
+
+  it("SEC-06 no command works with settings and decisions of the folder it is called in", async () => {
+    await using at = await commandHome();
+    mkdirSync(join(at.folder, "state"));
+    writeFileSync(join(at.folder, "state/settings.json"), '{"permission":{"allow":["shell"]}}');
+    for (const named of ["state", "./state", "../x"]) {
+      const { code, stderr } = await at.run(["policy", "explain", "rm -rf x"], { env: { CAPSTAN_HOME: named } });
+      expect([code, stderr.includes("CAPSTAN_HOME must be an absolute path")]).toEqual([2, true]);
+    }
   });
 
   it("SEC-06 is refused to a command that an agent runs", async () => {

@@ -37,7 +37,10 @@ export async function trustOf(folder: string, { dataFolder = defaultFolder() }: 
   const real = await realFolder(folder);
   const [files, decision] = await Promise.all([
     trustFiles(real),
-    decisions().then(({ readDecision }) => readDecision(dataFolder, real)),
+    // what a project brings along itself is no decision of a person
+    holdsData(real, dataFolder).then(async (holds) =>
+      holds ? undefined : (await decisions()).readDecision(dataFolder, real),
+    ),
   ]);
   const changed = decision === undefined ? [] : differences(decision.files, files);
   const state = decision === undefined ? "untrusted" : changed.length > 0 ? "changed" : "trusted";
@@ -58,8 +61,7 @@ export async function trustOf(folder: string, { dataFolder = defaultFolder() }: 
  */
 export async function trustFolder(seen: Trust, { dataFolder = defaultFolder() }: TrustOptions = {}): Promise<void> {
   const { folder, hash } = seen;
-  const kept = await realPlace(dataFolder);
-  if (kept === folder || kept.startsWith(folder.endsWith(sep) ? folder : folder + sep)) {
+  if (await holdsData(folder, dataFolder)) {
     const message = `${folder} holds Capstan's own data, so what works in it could trust itself; trust the folder of one project`;
     throw new CapstanError("usage", message);
   }
@@ -101,6 +103,12 @@ export async function settledTrust(
 
 function defaultFolder(): string {
   return homeFolders(process.env).data;
+}
+
+/** Whether decisions are kept in the folder that they would be about. */
+async function holdsData(folder: string, dataFolder: string): Promise<boolean> {
+  const kept = await realPlace(dataFolder);
+  return kept === folder || kept.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
 /** Where a path leads, also when its last folders are not there yet. */

@@ -236,7 +236,7 @@ describe("a question of a flow", () => {
     const runtime = await world.start(guide, { onRequest: async () => ({ type: "plan", allow: true }) });
     const run = await runtime.send(guide, "Go");
     const id = (await soon(run.result())).requests[0]?.requestId ?? "";
-    const of = (name: string) => runtime.as({ id: name }).session(run.session.id);
+    const of = (name: string) => runtime.as({ id: name, door: "test" }).session(run.session.id);
     const word: Answer = { type: "plan", allow: true };
     await expect((await of("bob")).respond(id, word)).rejects.toMatchObject({ code: "permission-denied" });
     expect(heard).toEqual([]);
@@ -264,7 +264,7 @@ it("PERM-07 only approvers say that a call whose outcome is unknown may be made 
   const second = await world.start(guide(async (input) => (ran.push(input), "done")));
   await until(async () => (await second.requests()).length === 1);
   const id = (await second.requests())[0]?.requestId ?? "";
-  const of = (name: string) => second.as({ id: name }).session(session.id);
+  const of = (name: string) => second.as({ id: name, door: "test" }).session(session.id);
   const again: Answer = { type: "doubt", outcome: "run-again" };
   await expect((await of("bob")).respond(id, again)).rejects.toMatchObject({ code: "permission-denied" });
   expect(ran).toHaveLength(1);
@@ -273,4 +273,58 @@ it("PERM-07 only approvers say that a call whose outcome is unknown may be made 
     "end-turn",
   );
   expect(ran).toHaveLength(2);
+});
+
+it("LOOP-03 an answer that an interrupt overtook is told that it came too late", async () => {
+  const world = new Asking();
+  const ran: unknown[] = [];
+  const overtaken = Promise.withResolvers<void>();
+  const store = new Proxy(world.store, {
+    get: (of, name) => {
+      if (name === "submit")
+        return async (mail: Parameters<typeof of.submit>[0]) => {
+          if (mail.key.startsWith("respond/")) await overtaken.promise;
+          return of.submit(mail);
+        };
+      const member: unknown = Reflect.get(of, name);
+      return typeof member === "function" ? member.bind(of) : member;
+    },
+  });
+  const guide = world.guide([acting(ran)], [called("act", { n: 1 })]);
+  const runtime = await world.open({ agents: [guide], work: "all" }, store);
+  const run = await runtime.send(guide, "Go");
+  const [request] = (await soon(run.result())).requests;
+  const answered = expect(run.session.respond(request?.requestId ?? "", allow)).rejects.toMatchObject({
+    code: "request-closed",
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  await soon(run.session.interrupt());
+  overtaken.resolve();
+  await soon(answered);
+  expect(ran).toEqual([]);
+});
+
+it("TOOL-20 a result that names a file which is not there does not fail every later call of the model", async () => {
+  const world = new Asking();
+  const map = tool({ name: "map", description: "Draws a map.", input: nothing });
+  const model = scriptedModel([called("map"), { text: "Seen." }]);
+  const reading: typeof model = {
+    ...model,
+    async *stream(request) {
+      for (const { parts } of request.messages)
+        for (const part of parts)
+          for (const piece of part.type === "tool-result" ? part.output.content : [])
+            if (piece.type === "file" && piece.data.type === "blob") await request.blob(piece.data.hash);
+      yield* model.stream(request);
+    },
+  };
+  const guide = agent({ name: "guide", model: reading, instructions: "x", tools: [map] });
+  const run = await (await world.start(guide)).send(guide, "Go");
+  const [request] = (await soon(run.result())).requests;
+  const data = { type: "blob", hash: "0".repeat(64), size: 3 } as const;
+  const output = { content: [{ type: "file", mediaType: "image/png", data }] } as const;
+  await soon(run.session.respond(request?.requestId ?? "", { type: "client-tool", output }));
+  expect((await soon(run.result())).text).toBe("Seen.");
+  const [ended] = ofType(await world.log(run.session.id), "tool.finished");
+  expect(ended?.output.content).toEqual([{ type: "text", text: expect.stringContaining("A file is missing") }]);
 });

@@ -2,7 +2,7 @@
 
 import { CapstanError } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
-import type { Part, ToolOutput } from "./message.ts";
+import { type Part, text, type ToolOutput } from "./message.ts";
 
 type BlobStore = { putBlob(bytes: Uint8Array): Promise<string> };
 
@@ -15,10 +15,35 @@ export async function keepBytes<P extends Part | ToolOutput["content"][number]>(
   return Promise.all(parts.map((part) => keepPart(store, part)));
 }
 
-/** The output with its large inline bytes stored; the same one, at once, when there are none. */
-export function keepOutput(store: BlobStore, output: ToolOutput): ToolOutput | Promise<ToolOutput> {
-  if (!output.content.some(isLarge)) return output;
-  return keepBytes(store, output.content).then((content) => ({ ...output, content }));
+/**
+ * The output with its large inline bytes stored; the same one, at once, when there are none. A blob that the store does not
+ * have becomes a text that says so: as a file it would fail every later call of the model.
+ */
+export function keepOutput(
+  store: BlobStore & { blob(hash: string): Promise<Uint8Array> },
+  output: ToolOutput,
+): ToolOutput | Promise<ToolOutput> {
+  if (!output.content.some((part) => isLarge(part) || isBlob(part))) return output;
+  const there = Promise.all(output.content.map((part) => orText(store, part)));
+  return there.then((parts) => keepBytes(store, parts)).then((content) => ({ ...output, content }));
+}
+
+type OutputPart = ToolOutput["content"][number];
+type BlobPart = OutputPart & { readonly data: { readonly type: "blob"; readonly hash: string } };
+
+function isBlob(part: OutputPart): part is BlobPart {
+  return part.type === "file" && part.data.type === "blob";
+}
+
+async function orText(store: { blob(hash: string): Promise<Uint8Array> }, part: OutputPart): Promise<OutputPart> {
+  if (!isBlob(part)) return part;
+  try {
+    await store.blob(part.data.hash);
+    return part;
+  } catch (error) {
+    if (!CapstanError.is(error, "blob-missing")) throw error;
+    return text(`[A file is missing: there is no blob ${part.data.hash}]`);
+  }
 }
 
 function isLarge(part: Part | ToolOutput["content"][number]): boolean {

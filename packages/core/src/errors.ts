@@ -131,6 +131,12 @@ export function leftAlone(value: unknown): boolean {
   return true;
 }
 
+/** The same promise for code of others, which may look at it late or never: what it forgot must not end the process. */
+export function forgettable<T>(promise: Promise<T>): Promise<T> {
+  leftAlone(promise);
+  return promise;
+}
+
 /** Always a text, and not a long one: whoever threw it may have thrown anything. */
 export function messageOf(error: unknown): string {
   let message: string;

@@ -111,3 +111,37 @@ describe("a flow that waits beside a step that runs", () => {
     });
   }
 });
+
+it("G13 a flow that looks at a question later, and is interrupted before, does not end the process", async () => {
+  const lost: unknown[] = [];
+  const hear = (error: unknown): void => void lost.push(error);
+  process.on("unhandledRejection", hear);
+  try {
+    const world = new World();
+    const early = flowTool({
+      name: "early",
+      description: "Asks early.",
+      input: z.object({}),
+      async flow(_input, context) {
+        const answer = context.ask("sure", { title: "Sure?" });
+        await context.sleep("meanwhile", 100_000);
+        return (await answer).allow ? "Yes." : "No.";
+      },
+    });
+    const guide = agent({
+      name: "guide",
+      model: scriptedModel([{ calls: [{ name: "early", input: {} }] }]),
+      instructions: "x",
+      tools: [early],
+    });
+    const runtime = await world.open({ agents: [guide], work: "all" });
+    const run = await runtime.send(guide, "Go");
+    expect((await soon(run.result())).status).toBe("waiting");
+    await soon(run.session.interrupt());
+    expect((await soon(run.result())).reason).toBe("interrupted");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(lost).toEqual([]);
+  } finally {
+    process.off("unhandledRejection", hear);
+  }
+});

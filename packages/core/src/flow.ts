@@ -1,7 +1,7 @@
 /** Running a flow tool: code whose every effect is a named step, run again from its top after a restart. */
 
 import { waitFor } from "./await-request.ts";
-import { CapstanError } from "./errors.ts";
+import { CapstanError, forgettable } from "./errors.ts";
 import type { Rerun } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { hashJson, type Json } from "./json.ts";
@@ -44,14 +44,13 @@ export async function runFlow(
   const flow = new Flow(hold, tool, part, signal);
   const context: FlowContext = Object.defineProperties(
     {
-      step: flow.step.bind(flow) as FlowContext["step"], // one implementation of both overloads
-      ask: (name: string, request: { readonly title: string; readonly detail?: string }) => flow.ask(name, request),
-      question: (name: string, questions: readonly QuestionItem[]) => flow.question(name, questions),
-      plan: (name: string, markdown: string) => flow.plan(name, markdown),
-      form: (name: string, options: FormOptions) => flow.form(name, options),
-      sleep: (name: string, ms: number) => flow.sleep(name, ms),
-      spawn: (name: string, agent: string, input: string, options?: SpawnOptions) =>
-        flow.spawn(name, agent, input, options),
+      step: (name: string, ...rest: StepArguments) => forgettable(flow.step(name, ...rest)),
+      ask: (...asked: Parameters<Flow["ask"]>) => forgettable(flow.ask(...asked)),
+      question: (...asked: Parameters<Flow["question"]>) => forgettable(flow.question(...asked)),
+      plan: (...asked: Parameters<Flow["plan"]>) => forgettable(flow.plan(...asked)),
+      form: (...asked: Parameters<Flow["form"]>) => forgettable(flow.form(...asked)),
+      sleep: (...slept: Parameters<Flow["sleep"]>) => forgettable(flow.sleep(...slept)),
+      spawn: (...spawned: Parameters<Flow["spawn"]>) => forgettable(flow.spawn(...spawned)),
     },
     Object.getOwnPropertyDescriptors(base), // keeps `workspace` a getter
   ) as FlowContext; // these methods and the base make it whole
@@ -63,6 +62,9 @@ export async function runFlow(
     flow.end();
   }
 }
+
+/** Of both overloads of `step`, behind the name. */
+type StepArguments = [StepPerform<Json | void>] | [{ readonly rerun: Rerun }, StepPerform<Json | void>];
 
 class Flow {
   readonly #hold: Hold;
@@ -94,10 +96,7 @@ class Flow {
     this.#recorded = new Set(names);
   }
 
-  async step(
-    name: string,
-    ...rest: [StepPerform<Json | void>] | [{ readonly rerun: Rerun }, StepPerform<Json | void>]
-  ): Promise<Json> {
+  async step(name: string, ...rest: StepArguments): Promise<Json> {
     const [options, perform] = rest.length === 1 ? [{ rerun: "never" as const }, rest[0]] : rest;
     return performStep(
       this.#hold,

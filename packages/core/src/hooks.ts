@@ -1,6 +1,6 @@
 /** Running the hooks of plugins: in list order, the first outermost, each with a time limit and a stated failure. */
 
-import { CapstanError, messageOf } from "./errors.ts";
+import { CapstanError, forgettable, messageOf } from "./errors.ts";
 import type { PlanEntry } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { type Json, toJson } from "./json.ts";
@@ -227,9 +227,12 @@ function hookContext(hold: Hold, plugin: Plugin, scope: string, signal: AbortSig
     sessionId: hold.state.sessionId,
     runId,
     signal,
-    step: async <T extends Json | void>(name: string, perform: Parameters<HookContext["step"]>[1]): Promise<T> => {
-      unique(name);
-      return (await performStep(hold, { name: `${prefix}/${name}`, rerun: "keyed", signal }, perform)) as T; // what perform returned, as JSON
+    step: <T extends Json | void>(name: string, perform: Parameters<HookContext["step"]>[1]): Promise<T> => {
+      const step = async (): Promise<T> => {
+        unique(name);
+        return (await performStep(hold, { name: `${prefix}/${name}`, rerun: "keyed", signal }, perform)) as T; // what perform returned, as JSON
+      };
+      return forgettable(step());
     },
     record: async (data) => {
       records += 1;

@@ -63,7 +63,7 @@ export type {
 export type { Model, ModelCapabilities, ModelEvent, ModelRequest, ModelSettings, Price, ToolSpec } from "./model.ts";
 export type { Accepted, MailBody, MailboxEntry, Op, OpOf } from "./op.ts";
 export { callFacts, policyOf, verdictIn } from "./permission/policy.ts";
-export { evaluate, parseRule, rulesFor } from "./permission/permission.ts";
+export { evaluate, parseRule, PERMISSION_MODES, rulesFor } from "./permission/permission.ts";
 export type { CallFacts, PermissionMode, Policy, Rule, Verdict } from "./permission/permission.ts";
 export { claudeRules, type ClaudePlaces, type ClaudeRules } from "./permission/permission-claude.ts";
 export { explain, type Explanation, type NeedVerdict } from "./permission/permission-explain.ts";

@@ -83,7 +83,14 @@ type Doubt = {
 export async function askDoubt(hold: Hold, doubt: Doubt): Promise<"run-again" | "it-happened" | "skip" | "unknown"> {
   if (!canAsk(hold)) return "unknown";
   const { callId, tool, input, startedAt, name } = doubt;
-  const resolved = await ask(hold, callId, name, { type: "doubt", callId, tool, input, startedAt, ...approvedBy(hold) });
+  const resolved = await ask(hold, callId, name, {
+    type: "doubt",
+    callId,
+    tool,
+    input,
+    startedAt,
+    ...approvedBy(hold),
+  });
   if (resolved.answer.type !== "doubt" || resolved.by.id === "expiry") return "unknown";
   return resolved.answer.outcome;
 }

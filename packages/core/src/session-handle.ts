@@ -7,7 +7,7 @@ import type { Engine, FollowOptions } from "./engine.ts";
 import { CapstanError } from "./errors.ts";
 import { type Envelope, type FactOf, isLive, type Overrides } from "./event.ts";
 import type { Ids } from "./ids.ts";
-import type { Json } from "./json.ts";
+import { hashJson, type Json } from "./json.ts";
 import { keepBytes } from "./blobs.ts";
 import { isRunning, waitForIdle } from "./idle.ts";
 import { ANSWERS, fits, mayAnswer } from "./request.ts";
@@ -117,7 +117,11 @@ class SessionHandle<Output> implements Session<Output> {
     }
     if (!this.#follows()) return;
     for await (const { event } of engine.events(sessionId, { after: String(head) })) {
-      if (event.type === "run.finished" || (event.type === "request.resolved" && event.requestId === requestId)) return;
+      if (event.type === "run.finished") return;
+      if (event.type !== "request.resolved" || event.requestId !== requestId) continue;
+      // it was open when this was sent: what came in between was another answer, an interrupt, or the end of its time
+      if (hashJson(event.answer as Json) === hashJson(this.#source.redactor.json(answer) as Json)) return;
+      throw new CapstanError("request-closed", `Request ${requestId} was closed before this answer came`);
     }
   }
 

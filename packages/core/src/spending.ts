@@ -15,7 +15,12 @@ export type Aside = {
   readonly prompt: number;
   readonly known: Known;
   readonly tokens: number;
-  readonly money?: { readonly microUsd: number; readonly input: number; readonly output: number; readonly price: Price };
+  readonly money?: {
+    readonly microUsd: number;
+    readonly input: number;
+    readonly output: number;
+    readonly price: Price;
+  };
 };
 type Send = (request: ModelRequest) => AsyncIterable<readonly ModelEvent[]>;
 
@@ -54,7 +59,9 @@ export function spending(aside: Aside | undefined, send: Send): Spending {
 /** Where money is limited, what was used always has a cost: a model that says none is charged by its price. */
 export function priced(aside: Aside | undefined, usage: Usage): Usage {
   const { price } = aside?.money ?? {};
-  return price === undefined || usage.costMicroUsd !== undefined || tokensOf(usage) === 0 ? usage : withCost(usage, price);
+  return price === undefined || usage.costMicroUsd !== undefined || tokensOf(usage) === 0
+    ? usage
+    : withCost(usage, price);
 }
 
 type Cost = { readonly request: ModelRequest; readonly tokens: number; readonly microUsd: number };

@@ -10,7 +10,8 @@ import { writtenNames } from "./written-names.ts";
 
 export { parseRule, rulesFor, type CallFacts, type Rule } from "./permission-rule.ts";
 
-export type PermissionMode = "ask" | "accept-edits" | "bypass" | "plan" | "never-ask";
+export const PERMISSION_MODES = ["ask", "accept-edits", "bypass", "plan", "never-ask"] as const;
+export type PermissionMode = (typeof PERMISSION_MODES)[number];
 export type PolicyTier = {
   /** `session` holds the answers a person gave with "always" in this session. */
   readonly tier: "session" | "agent" | "global";

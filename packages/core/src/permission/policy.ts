@@ -5,12 +5,11 @@ import { leftAlone, messageOf } from "../errors.ts";
 import type { PolicyText } from "../event.ts";
 import type { Hold } from "../hold.ts";
 import type { Need } from "../workspace.ts";
-import { type CallFacts, evaluate, parseRule, type PermissionMode, type Policy, type Verdict } from "./permission.ts";
+import { type CallFacts, evaluate, parseRule, type Policy, type Verdict } from "./permission.ts";
+import { PERMISSION_MODES, type PermissionMode } from "./permission.ts";
 import { withRealPaths } from "./real-paths.ts";
 import type { SessionState } from "../session-state.ts";
 import type { PermissionWord, Tool } from "../tool.ts";
-
-const MODES: readonly string[] = ["ask", "accept-edits", "bypass", "plan", "never-ask"] satisfies PermissionMode[];
 
 /** The mode of the run if its input named one, else the session's; an unknown word means `ask`. */
 export function effectiveMode(state: Pick<SessionState, "mode" | "run">): PermissionMode {
@@ -44,7 +43,7 @@ export function approversOf({ state, agent, definitions }: Hold): readonly strin
 }
 
 function modeOf(mode: string): PermissionMode {
-  return MODES.includes(mode) ? (mode as PermissionMode) : "ask"; // checked on this line
+  return PERMISSION_MODES.find((known) => known === mode) ?? "ask";
 }
 
 /** The verdict on a call as rules and links are now. `input` was checked against the tool's schema. */
