@@ -17,6 +17,7 @@ import {
 import { MockLanguageModelV3, MockLanguageModelV4, simulateReadableStream } from "ai/test";
 import { describe, expect, it } from "vitest";
 import { type AiLanguageModel, aiSdk, type AiSdkOptions } from "./ai-sdk.ts";
+import { modelFacts } from "./anthropic/model-table.ts";
 import { type AiReply, collectEvents, modelRequest, partsOf, scriptedAiModel } from "./testing/index.ts";
 
 const USAGE = {
@@ -215,7 +216,9 @@ describe("aiSdk takes the models of the AI SDK", () => {
   it("COST-04 knows the published price of the makers' own services, and takes a given one", async () => {
     const of = (provider: string, modelId: string, options: AiSdkOptions = {}) =>
       aiSdk(scriptedAiModel("v4", [], { provider, modelId }), options).price?.();
-    expect(await of("anthropic.messages", "claude-sonnet-4-5")).toMatchObject({ input: 3, output: 15 });
+    expect(await of("anthropic.messages", "claude-sonnet-5-5")).toEqual(modelFacts("claude-sonnet-5-5").price);
+    expect(await of("anthropic.messages", "claude-3-haiku-20240307")).toMatchObject({ input: 0.25, output: 1.25 });
+    expect(await of("openai.responses", "gpt-5")).toMatchObject({ input: 1.25, output: 10 });
     expect(await of("acme.chat", "claude-sonnet-4-5")).toBeUndefined();
     expect(await of("acme.chat", "x", { price: { input: 1, output: 2 } })).toEqual({ input: 1, output: 2 });
   });

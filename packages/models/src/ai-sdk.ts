@@ -148,7 +148,11 @@ const MAKERS: readonly (readonly [RegExp, string])[] = [
 /** `name` as in `Model.id`, without our prefix. */
 async function publishedPrice(name: string): Promise<Price | undefined> {
   const maker = MAKERS.find(([pattern]) => pattern.test(name))?.[1];
-  return maker === undefined ? undefined : priceOf(maker, name.slice(name.indexOf("/") + 1));
+  if (maker === undefined) return undefined;
+  const modelId = name.slice(name.indexOf("/") + 1);
+  const own =
+    maker === "anthropic" ? (await import("./anthropic/model-table.ts")).modelFacts(modelId).price : undefined;
+  return own ?? priceOf(maker, modelId);
 }
 
 function lazily(

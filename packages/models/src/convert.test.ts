@@ -12,9 +12,9 @@ const FORMATS: readonly HistoryFormat[] = ["capstan", "anthropic", "openai-chat"
 const PNG = "iVBORw0KGgoAAAANSUhEUg==";
 
 /** What the Messages API would say to these messages. */
-function anthropicProblems(messages: readonly Message[]): readonly string[] {
-  const encoder = historyEncoder("claude-opus-4-6", { images: true });
-  const json = encoder.encode(messages, [], 0, new Map()).join("");
+async function anthropicProblems(messages: readonly Message[]): Promise<readonly string[]> {
+  const encode = historyEncoder({ modelId: "claude-opus-4-6", images: true });
+  const json = (await encode({ messages, blob: async () => new Uint8Array() }, [], 0)).join("");
   return json === "" ? [] : checkAnthropicHistory(JSON.parse(`[${json}]`));
 }
 
@@ -256,13 +256,13 @@ describe("toMessages repairs", () => {
   const runs = { numRuns: 120 };
 
   for (const format of [...FORMATS, undefined]) {
-    it(`MODEL-21 SEC-07 any history read as ${format ?? "what it seems"} so that every provider accepts it`, () => {
-      fc.assert(
-        fc.property(history, (damaged) => {
+    it(`MODEL-21 SEC-07 any history read as ${format ?? "what it seems"} so that every provider accepts it`, async () => {
+      await fc.assert(
+        fc.asyncProperty(history, async (damaged) => {
           const { messages } = toMessages(damaged, format === undefined ? {} : { format });
-          expect(anthropicProblems(messages)).toEqual([]);
+          expect(await anthropicProblems(messages)).toEqual([]);
           expect(
-            anthropicProblems(toMessages(fromMessages(messages, "anthropic"), { format: "anthropic" }).messages),
+            await anthropicProblems(toMessages(fromMessages(messages, "anthropic"), { format: "anthropic" }).messages),
           ).toEqual([]);
           expect(openAiProblems(fromMessages(messages, "openai-chat"))).toEqual([]);
           expect(new Set(messages.map((item) => item.id)).size).toBe(messages.length);

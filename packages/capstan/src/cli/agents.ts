@@ -1,6 +1,6 @@
 /** Which agent a command works with: one of the configuration, or one of the command's own. */
 
-import { type Agent, CapstanError, type PermissionRules } from "@capstan/core";
+import { type Agent, CapstanError, type PermissionRules, type Tool } from "@capstan/core";
 import type { Config } from "../config.ts";
 import { CODING_AGENT, codingAgent, type CodingOptions } from "./coding-agent.ts";
 import { DEMO_AGENT, demoAgent } from "./demo-agent.ts";
@@ -49,8 +49,13 @@ export function reachedFrom(agent: Agent<unknown>, config: Config | undefined): 
   return Array.from(reached.values(), (found) => Object.freeze({ ...found, agents: [] }));
 }
 
+/** The tools of an agent and those of the runtime's plugins. */
+export function toolsFor(config: Config | undefined, agent: Agent<unknown>): readonly Tool[] {
+  return [...(config?.plugins ?? []).flatMap((plugin) => plugin.tools ?? []), ...agent.tools];
+}
+
 /** Agents with those below them, each once. */
-function withInner(agents: readonly Agent<unknown>[]): readonly Agent<unknown>[] {
+export function withInner(agents: readonly Agent<unknown>[]): readonly Agent<unknown>[] {
   const found = new Set(agents);
   for (const agent of found) for (const inner of agent.agents) found.add(inner);
   return [...found];

@@ -10,6 +10,7 @@ import {
   type RunResult,
   type Runtime,
 } from "@capstan/core";
+import type { Config } from "../config.ts";
 import { canAsk } from "./ask-person.ts";
 import { EXIT, exitOfReason } from "./failure.ts";
 import type { Refusals } from "./refusals.ts";
@@ -29,6 +30,11 @@ export type FollowOptions = {
   /** Which open requests are answered in this process. */
   readonly answers: "none" | "person" | "all";
 };
+
+/** `config`: whose own way to answer comes before the person at the terminal. */
+export function answersHere(config: Config | undefined, { asks }: Screen): FollowOptions["answers"] {
+  return config?.onRequest !== undefined ? "all" : asks ? "person" : "none";
+}
 
 export async function followRun(run: Run<unknown>, options: FollowOptions): Promise<RunEnd> {
   const { view, refusals, failures } = options;

@@ -19,6 +19,7 @@ import { providerSecrets } from "../open-runtime.ts";
 import { CODING_AGENT } from "./coding-agent.ts";
 import { EXIT, usage } from "./failure.ts";
 import { inertLine } from "./inert.ts";
+import { parseJson } from "./parse-json.ts";
 import { withEngine } from "./stored-sessions.ts";
 
 export type ImportFlags = { readonly agent?: string };
@@ -57,11 +58,11 @@ type Parsed = { readonly history: ReadHistory; readonly from?: { readonly agent:
 
 /** A list of messages, or the facts of an export, one a line. */
 function parsed(text: string): Parsed {
-  if (text.trimStart().startsWith("[")) return { history: toMessages(json(text, "The file")) };
+  if (text.trimStart().startsWith("[")) return { history: toMessages(parseJson(text, "The file")) };
   const said = conversation();
   let from: Parsed["from"];
   for (const [index, line] of text.trimEnd().split("\n").entries()) {
-    const fact = json(line, `Line ${index + 1}`) as Fact; // what it holds is checked by `toMessages`
+    const fact = parseJson(line, `Line ${index + 1}`) as Fact; // what it holds is checked by `toMessages`
     try {
       if (fact.type === "session.created") from = fact;
       if (fact.type !== "context.compacted") said.apply(fact);
@@ -71,14 +72,6 @@ function parsed(text: string): Parsed {
   }
   if (from === undefined) throw usage('The file is neither a list of messages nor an export of "sessions export"');
   return { history: toMessages(said.messages, { format: "capstan" }), from };
-}
-
-function json(text: string, what: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw usage(`${what} is no JSON: ${messageOf(cause)}`);
-  }
 }
 
 /** Bytes lie beside the log and not in an export: a file that is not here too becomes a word about it. */

@@ -5,7 +5,6 @@ import {
   check,
   type Explanation,
   explain,
-  messageOf,
   type Need,
   type PermissionMode,
   policyOf,
@@ -13,10 +12,12 @@ import {
 } from "@capstan/core";
 import { resolve } from "node:path";
 import type { Config } from "../config.ts";
+import { toolsFor } from "./agents.ts";
 import { EXIT, usage } from "./failure.ts";
 import { inertLine } from "./inert.ts";
 import { neededRules } from "./needed-rules.ts";
 import { permissionOf } from "./open-agent.ts";
+import { parseJson } from "./parse-json.ts";
 import { screen as newScreen } from "./screen.ts";
 import { setUpAgent } from "./set-up-agent.ts";
 import { readSettings } from "./settings.ts";
@@ -47,8 +48,7 @@ export async function explainCommand(
     asks: true,
     rules: flags,
   });
-  const tools = [...(config?.plugins ?? []).flatMap((plugin) => plugin.tools ?? []), ...agent.tools];
-  const { tool, input } = callOf(text, inputJson, tools);
+  const { tool, input } = callOf(text, inputJson, toolsFor(config, agent));
   const checked = await check(tool.schema, input);
   if (!checked.ok) throw usage(`Wrong input for ${tool.name}: ${checked.problem}`);
   const call = callFacts(tool, checked.value, root);
@@ -78,7 +78,7 @@ function callOf(
   if (inputJson !== undefined) {
     const tool = named(text);
     if (tool === undefined) throw usage(`There is no tool ${JSON.stringify(text)}; there are: ${namesOf(tools)}`);
-    return { tool, input: parsed(inputJson) };
+    return { tool, input: parseJson(inputJson, "The input") };
   }
   const [, name, inner = ""] = /^([\w:/.-]+)\((.*)\)$/s.exec(text) ?? [];
   const tool = named(name) ?? named(text);
@@ -93,14 +93,6 @@ function inputOf(tool: Tool, text: string): unknown {
   const { required } = tool.inputSchema as { readonly required?: readonly string[] }; // JSON Schema of an object
   const [first] = required ?? [];
   return first === undefined ? {} : { [first]: text };
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch (cause) {
-    throw usage(`The input is no JSON: ${messageOf(cause)}`);
-  }
 }
 
 function namesOf(tools: readonly Tool[]): string {

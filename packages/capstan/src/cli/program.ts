@@ -2,6 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import type { PermissionMode } from "@capstan/core";
 import type { Config } from "../config.ts";
 import type { ImportFlags } from "./import-command.ts";
 import type { AnswerFlags } from "./request-answer.ts";
@@ -13,7 +14,14 @@ import type { RunFlags } from "./run-command.ts";
 import type { Confinement } from "./sandbox-setting.ts";
 import type { TrustFlags } from "./trust-command.ts";
 
-const MODES = ["ask", "accept-edits", "bypass", "plan", "never-ask"];
+/** `PERMISSION_MODES`, which would load the whole core for help. */
+const MODES = Object.keys({
+  ask: true,
+  "accept-edits": true,
+  bypass: true,
+  plan: true,
+  "never-ask": true,
+} satisfies Record<PermissionMode, true>);
 
 export type ProgramOptions = {
   /** What the command is called; default `capstan`. */

@@ -2,13 +2,14 @@
 
 import type { Fact, PermissionMode } from "@capstan/core";
 import type { Config } from "../config.ts";
+import { toolsFor } from "./agents.ts";
 import { EXIT } from "./failure.ts";
 import { inertLine } from "./inert.ts";
 import { permissionOf } from "./open-agent.ts";
 import { replayPolicy } from "./policy-replay.ts";
 import { setUpAgent } from "./set-up-agent.ts";
 import { readSettings } from "./settings.ts";
-import { createdFact, knownSummary, withEngine } from "./stored-sessions.ts";
+import { knownSummary, withEngine } from "./stored-sessions.ts";
 
 export type ReplayFlags = {
   readonly allow: readonly string[];
@@ -22,19 +23,19 @@ export type ReplayFlags = {
 export function replayCommand(config: Config | undefined, id: string, flags: ReplayFlags): Promise<number> {
   return withEngine(config, async (engine, screen) => {
     const { agent: name } = await knownSummary(engine, id);
-    const { workspace } = (await createdFact(engine, id)) ?? {};
+    const facts: Fact[] = [];
+    for await (const fact of engine.read(id)) facts.push(fact);
+    const [first] = facts;
     const { agent, settings } = await setUpAgent({
       config,
       settings: await readSettings(),
       name,
-      root: workspace?.root,
+      root: first?.type === "session.created" ? first.workspace?.root : undefined,
       asks: true,
       rules: flags,
     });
-    const facts: Fact[] = [];
-    for await (const fact of engine.read(id)) facts.push(fact);
     const calls = await replayPolicy(facts, {
-      tools: [...(config?.plugins ?? []).flatMap((plugin) => plugin.tools ?? []), ...agent.tools],
+      tools: toolsFor(config, agent),
       agent: agent.permission,
       global: permissionOf(config, settings),
       mode: flags.mode,

@@ -1,7 +1,8 @@
 /** The answer that the options of `capstan requests answer` mean for one request. Pure. */
 
-import { type Answer, type Json, messageOf, type QuestionItem, type RequestBody } from "@capstan/core";
+import type { Answer, QuestionItem, RequestBody } from "@capstan/core";
 import { usage } from "./failure.ts";
+import { parseJson } from "./parse-json.ts";
 
 export type AnswerFlags = {
   readonly allow?: boolean;
@@ -25,6 +26,7 @@ const TAKES: { readonly [Type in RequestBody["type"]]: { readonly flags: readonl
   "client-tool": { flags: ["json"], how: `--json with the result: a text, or an object such as '{"content":[...]}'` },
   doubt: { flags: ["choose"], how: "--choose run-again, it-happened or skip" },
 };
+const GIVEN = "What --json holds";
 const OUTCOMES = ["run-again", "it-happened", "skip"] as const;
 
 /** How a request of this type is answered on the command line. */
@@ -48,10 +50,12 @@ export function answerOf(body: RequestBody, flags: AnswerFlags): Answer {
       return { type: "question", answers: choices(body.questions, flags.choose) };
     case "form":
       if ((flags.json === undefined) === (flags.deny !== true)) throw unfit(body.type);
-      return flags.json === undefined ? { type: "form", decline: true } : { type: "form", content: parsed(flags.json) };
+      return flags.json === undefined
+        ? { type: "form", decline: true }
+        : { type: "form", content: parseJson(flags.json, GIVEN) };
     case "client-tool": {
       if (flags.json === undefined) throw unfit(body.type);
-      const output = parsed(flags.json);
+      const output = parseJson(flags.json, GIVEN);
       const whole = typeof output === "string" ? { content: [{ type: "text", text: output }] } : output;
       return { type: "client-tool", output: whole } as Answer; // `respond` checks that it is an output
     }
@@ -73,14 +77,6 @@ function refuseOthers(type: RequestBody["type"], { choose, ...flags }: AnswerFla
 
 function unfit(type: RequestBody["type"]): Error {
   return usage(`A request of type ${type} is answered with ${TAKES[type].how}`);
-}
-
-function parsed(text: string): Json {
-  try {
-    return JSON.parse(text) as Json;
-  } catch (error) {
-    throw usage(`What --json holds is no JSON: ${messageOf(error)}`);
-  }
 }
 
 /** Every question must get an answer. */

@@ -2,12 +2,11 @@
 
 import { CapstanError, type Engine, type OpenRequest, systemClock } from "@capstan/core";
 import type { Config } from "../config.ts";
-import { databasePath } from "../open-runtime.ts";
 import { EXIT } from "./failure.ts";
 import { answeredWith, type AnswerFlags, answerOf } from "./request-answer.ts";
 import { requestLines } from "./request-lines.ts";
-import { withEngine, withRuntime } from "./stored-sessions.ts";
-import { shownTime } from "./transcript-lines.ts";
+import { shownTime } from "./shown-values.ts";
+import { withEngine, withRuntime, withStore } from "./stored-sessions.ts";
 import { unfinished } from "./unfinished.ts";
 
 export function listRequests(
@@ -61,23 +60,17 @@ async function openRequests(engine: Engine): Promise<readonly OpenRequest[]> {
     .toSorted((a, b) => a.openedAt - b.openedAt);
 }
 
-/** Those whose answer lies in the mailbox until somebody drives the session: an engine does not tell, its store does. */
+/** Those whose answer lies in the mailbox until somebody drives the session. */
 async function answeredRequests(
   config: Config | undefined,
   requests: readonly OpenRequest[],
 ): Promise<ReadonlySet<string>> {
-  if (config?.engine !== undefined || requests.length === 0) return new Set();
-  const { sqliteStore } = await import("@capstan/engines/sqlite");
-  const store = await sqliteStore({ path: databasePath(config?.dataFolder) });
-  try {
-    const sessions = [...new Set(requests.map(({ sessionId }) => sessionId))];
-    const mail = (await Promise.all(sessions.map((id) => store.mail(id)))).flat();
-    return new Set(
-      mail.flatMap((entry) => (entry.type === "op" && entry.op.type === "respond" ? [entry.op.requestId] : [])),
-    );
-  } finally {
-    await store.close();
-  }
+  const sessions = [...new Set(requests.map(({ sessionId }) => sessionId))];
+  if (sessions.length === 0) return new Set();
+  const mail = await withStore(config, (store) => Promise.all(sessions.map((id) => store.mail(id))));
+  return new Set(
+    mail?.flat().flatMap((entry) => (entry.type === "op" && entry.op.type === "respond" ? [entry.op.requestId] : [])),
+  );
 }
 
 function shownRequest(name: string, { requestId, sessionId, body, expiresAt }: OpenRequest): readonly string[] {

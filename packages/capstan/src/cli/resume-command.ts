@@ -5,7 +5,7 @@ import type { Config } from "../config.ts";
 import { askPerson } from "./ask-person.ts";
 import { loadConfig } from "./config-file.ts";
 import { EXIT, reportFailure } from "./failure.ts";
-import { type Failures, followRun, watchFailures } from "./follow-run.ts";
+import { answersHere, type Failures, followRun, watchFailures } from "./follow-run.ts";
 import type { AskTrust } from "./folder-trust.ts";
 import { inertLine } from "./inert.ts";
 import { openAgent, openEngine } from "./open-agent.ts";
@@ -101,14 +101,13 @@ async function resumeOne(resuming: Resuming, summary: SessionSummary): Promise<n
       run !== undefined && exitCode === EXIT.done;
       run = await unfinishedRun(session)
     ) {
-      const answers = config?.onRequest !== undefined ? "all" : screen.asks ? "person" : "none";
       const end = await followRun(run, {
         name,
         runtime,
         screen,
         view: runView("text", screen, { after: known, verbose }),
         failures,
-        answers,
+        answers: answersHere(config, screen),
       });
       sayEnd(name, end, "text", screen);
       exitCode = end.exitCode;

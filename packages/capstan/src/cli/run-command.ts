@@ -17,10 +17,11 @@ import {
 } from "@capstan/core";
 import type { Config } from "../config.ts";
 import { providerSecrets } from "../open-runtime.ts";
+import { toolsFor } from "./agents.ts";
 import { type AskPerson, askPerson } from "./ask-person.ts";
 import { loadConfig } from "./config-file.ts";
 import { EXIT, usage } from "./failure.ts";
-import { followRun, watchFailures } from "./follow-run.ts";
+import { answersHere, followRun, watchFailures } from "./follow-run.ts";
 import { inertLine } from "./inert.ts";
 import { openAgent, openEngine, permissionOf } from "./open-agent.ts";
 import { readPrompt } from "./prompt.ts";
@@ -32,7 +33,7 @@ import { type Confinement, withSandbox } from "./sandbox-setting.ts";
 import { type Screen, RUN_GOES_ON, screen as newScreen } from "./screen.ts";
 import { sayNotes, setUpAgent } from "./set-up-agent.ts";
 import { readSettings, type Settings } from "./settings.ts";
-import { createdFact, hasQuestion } from "./stored-sessions.ts";
+import { createdFact, hasQuestion, knownSummary } from "./stored-sessions.ts";
 import { type LineReader, terminalLine } from "./terminal-line.ts";
 import { askTrust } from "./trust-command.ts";
 
@@ -135,14 +136,8 @@ type KnownSession = {
 /** The session that is gone on with, if there is one. */
 async function knownSession(engine: Engine, { session, key, agent }: RunFlags): Promise<KnownSession | undefined> {
   const summary =
-    session === undefined ? key && (await engine.list({ key, limit: 1 }))[0] : await engine.summary(session);
-  if (!summary) {
-    if (session === undefined) return undefined;
-    throw new CapstanError(
-      "session-not-found",
-      `There is no session ${JSON.stringify(session)}; "sessions list" shows those there are`,
-    );
-  }
+    session === undefined ? key && (await engine.list({ key, limit: 1 }))[0] : await knownSummary(engine, session);
+  if (!summary) return undefined;
   const created = await createdFact(engine, summary.sessionId);
   if (agent !== undefined && agent !== summary.agent && agent !== created?.agent) {
     throw usage(
@@ -200,7 +195,7 @@ async function runPrepared(prepared: Prepared): Promise<number> {
     const headless = !screen.asks && config?.onRequest === undefined;
     const rules = {
       agent,
-      tools: [...(config?.plugins ?? []).flatMap((plugin) => plugin.tools ?? []), ...agent.tools],
+      tools: toolsFor(config, agent),
       permission: permissionOf(config, settings),
       remembered: state.rules,
       mode: mode ?? "ask",
@@ -213,7 +208,7 @@ async function runPrepared(prepared: Prepared): Promise<number> {
       view: runView(flags.output, screen, { verbose: flags.verbose === true }),
       failures,
       ...(headless && { refusals: refusals(rules) }),
-      answers: config?.onRequest !== undefined ? "all" : screen.asks ? "person" : "none",
+      answers: answersHere(config, screen),
     });
     failures.end();
     sayEnd(name, end, flags.output, screen);

@@ -5,6 +5,7 @@ import { failureLine, reportFailure } from "./failure.ts";
 import { inertLine } from "./inert.ts";
 import { type Output, type RunEnd, saidBy } from "./run-view.ts";
 import type { Screen } from "./screen.ts";
+import { shownCost } from "./shown-values.ts";
 
 const MAX_TITLE = 80;
 /** Refused calls that are named; the number of the others is said. */
@@ -27,9 +28,8 @@ export function sayEnd(name: string, end: RunEnd, output: Output, screen: Screen
   }
   if (refusals.length > 0) for (const line of refusalLines(name, sessionId, refusals)) screen.note(line);
   if (output !== "text" || !screen.asks) return;
-  const cost =
-    result.usage.costMicroUsd === undefined ? "" : `, $${(result.usage.costMicroUsd / 1_000_000).toFixed(4)}`;
-  screen.note(`  session ${sessionId}, ${result.turns} turn${result.turns === 1 ? "" : "s"}${cost}`, "dim");
+  const turns = `${result.turns} turn${result.turns === 1 ? "" : "s"}`;
+  screen.note(`  session ${sessionId}, ${turns}${shownCost(result.usage)}`, "dim");
 }
 
 type Ending = readonly [code: ErrorCode, why: (goOn: string) => string];

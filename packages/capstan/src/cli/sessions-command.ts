@@ -1,14 +1,14 @@
 /** `capstan sessions`: lists, shows, forks, exports and deletes. Works on what is stored; no model and no agent is needed. */
 
-import { CapstanError, type Engine, type Fact, type SessionSummary } from "@capstan/core";
+import { CapstanError, type Engine, type Fact, type SessionSummary, type Store } from "@capstan/core";
 import type { Config } from "../config.ts";
-import { databasePath } from "../open-runtime.ts";
 import { EXIT, failureLine } from "./failure.ts";
 import { inertLine } from "./inert.ts";
 import type { Screen } from "./screen.ts";
-import { knownSummary, withEngine, withRuntime } from "./stored-sessions.ts";
+import { shownTime } from "./shown-values.ts";
+import { knownSummary, withEngine, withRuntime, withStore } from "./stored-sessions.ts";
 import { tableLines } from "./table-lines.ts";
-import { shownTime, transcriptLines } from "./transcript-lines.ts";
+import { transcriptLines } from "./transcript-lines.ts";
 
 export function listSessions(
   name: string,
@@ -102,21 +102,14 @@ async function readWhole(
     return false;
   } catch (error) {
     if (!CapstanError.is(error, "session-damaged")) throw error;
-    if (config?.engine === undefined) count += await readSingly(config, id, count, take);
+    count += (await withStore(config, (store) => readSingly(store, id, count, take))) ?? 0;
     screen.note(failureLine(name, new CapstanError("session-damaged", `After ${count} whole facts: ${error.message}`)));
     return false;
   }
 }
 
 /** An engine reads whole pages; what is whole before the damage in a page is read fact by fact. */
-async function readSingly(
-  config: Config | undefined,
-  id: string,
-  after: number,
-  take: (fact: Fact) => void,
-): Promise<number> {
-  const { sqliteStore } = await import("@capstan/engines/sqlite");
-  const store = await sqliteStore({ path: databasePath(config?.dataFolder) });
+async function readSingly(store: Store, id: string, after: number, take: (fact: Fact) => void): Promise<number> {
   let count = 0;
   try {
     for (;;) {
@@ -128,8 +121,6 @@ async function readSingly(
   } catch (error) {
     if (CapstanError.is(error, "session-damaged")) return count;
     throw error;
-  } finally {
-    await store.close();
   }
 }
 

@@ -3,7 +3,7 @@
 import { realpath } from "node:fs/promises";
 import { type Agent, parseRule, type PermissionRules, type Plugin } from "@capstan/core";
 import type { Config } from "../config.ts";
-import { chosenAgent, withRules } from "./agents.ts";
+import { chosenAgent, toolsFor, withInner, withRules } from "./agents.ts";
 import { type ClaudeSettings, folderClaudeSettings, userClaudeSettings } from "./claude-settings.ts";
 import { CODING_AGENT } from "./coding-agent.ts";
 import { type FolderInstructions, folderInstructions } from "./folder-instructions.ts";
@@ -90,12 +90,8 @@ async function surroundings({ root, askTrust }: AgentPlace): Promise<Found> {
 
 /** A rule of elsewhere may be about a tool that is not here: it means nothing then, and is no mistake. */
 function knownTo(agent: Agent<unknown>, config: Config | undefined): (rule: string) => boolean {
-  const tools = (of: Agent<unknown>): readonly string[] => [
-    ...of.tools.map((tool) => tool.name),
-    ...of.agents.flatMap(tools),
-  ];
-  const shared = (config?.plugins ?? []).flatMap((plugin) => plugin.tools ?? []).map((tool) => tool.name);
-  const names = new Set(["Read", "Edit", "Write", "Bash", ...shared, ...tools(agent)]);
+  const tools = withInner([agent]).flatMap((one) => toolsFor(config, one));
+  const names = new Set(["Read", "Edit", "Write", "Bash", ...tools.map((tool) => tool.name)]);
   return (rule) => {
     const { name } = parseRule(rule);
     return names.has(name) || (name.endsWith("/*") && [...names].some((tool) => tool.startsWith(name.slice(0, -1))));

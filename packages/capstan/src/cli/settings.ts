@@ -1,12 +1,10 @@
 /** The user's own settings: `settings.json`, beside nothing that a project could write. */
 
 import { isAbsolute, join } from "node:path";
-import { messageOf, parseRule, type Permission } from "@capstan/core";
+import { messageOf, parseRule, type Permission, PERMISSION_MODES } from "@capstan/core";
 import { z } from "zod";
 import { type Env, homeFolders } from "../home-folders.ts";
 import { readJsonFile } from "./json-file.ts";
-
-const MODES = ["ask", "accept-edits", "bypass", "plan", "never-ask"] as const;
 
 const rule = z.string().superRefine((text, context) => {
   try {
@@ -16,7 +14,7 @@ const rule = z.string().superRefine((text, context) => {
   }
 });
 export const permissionSchema: z.ZodType<Permission> = z.strictObject({
-  mode: z.enum(MODES).exactOptional(),
+  mode: z.enum(PERMISSION_MODES).exactOptional(),
   allow: z.array(rule).exactOptional(),
   ask: z.array(rule).exactOptional(),
   deny: z.array(rule).exactOptional(),

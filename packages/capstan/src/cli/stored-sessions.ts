@@ -1,8 +1,9 @@
 /** Commands over what is stored: no model and no agent is needed. */
 
-import { CapstanError, type Engine, type FactOf, openRuntime, type Runtime, type SessionSummary } from "@capstan/core";
+import { CapstanError, type Engine, type FactOf, openRuntime } from "@capstan/core";
+import type { Runtime, SessionSummary, Store } from "@capstan/core";
 import type { Config } from "../config.ts";
-import { providerSecrets } from "../open-runtime.ts";
+import { databasePath, providerSecrets } from "../open-runtime.ts";
 import { EXIT } from "./failure.ts";
 import { openEngine } from "./open-agent.ts";
 import { type Screen, screen as newScreen } from "./screen.ts";
@@ -33,6 +34,21 @@ export function withRuntime(
     await using runtime = await openRuntime({ agents: [], engine, work: "none", secrets });
     return await work({ runtime, engine, screen });
   });
+}
+
+/** For what an engine does not tell and its store does. Undefined where the configuration brings an engine of its own. */
+export async function withStore<T>(
+  config: Config | undefined,
+  work: (store: Store) => Promise<T>,
+): Promise<T | undefined> {
+  if (config?.engine !== undefined) return undefined;
+  const { sqliteStore } = await import("@capstan/engines/sqlite");
+  const store = await sqliteStore({ path: databasePath(config?.dataFolder) });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
 }
 
 /** Throws `session-not-found`. */

@@ -3,6 +3,7 @@
 import { type Fact, type FactOf, type Message, type SessionSummary, textOf } from "@capstan/core";
 import { inert, inertLine } from "./inert.ts";
 import { saidBy } from "./run-view.ts";
+import { shownCost, shownTime } from "./shown-values.ts";
 import { diffLines, outcomeOf } from "./tool-lines.ts";
 
 /** Lines of one tool's output that are shown. */
@@ -43,17 +44,7 @@ export function transcriptLines(summary: SessionSummary): TranscriptLines {
   };
 }
 
-/** Local time, as a list shows it. */
-export function shownTime(at: number): string {
-  if (at === 0) return "unknown";
-  const date = new Date(at);
-  const two = (value: number): string => String(value).padStart(2, "0");
-  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
-}
-
 function headLines({ sessionId, agent, key, title, status, createdAt, usage }: SessionSummary): readonly string[] {
-  const cost = usage.costMicroUsd === undefined ? "" : `, $${(usage.costMicroUsd / 1_000_000).toFixed(4)}`;
   return [
     `session  ${sessionId}`,
     `agent    ${inertLine(agent)}`,
@@ -61,7 +52,7 @@ function headLines({ sessionId, agent, key, title, status, createdAt, usage }: S
     ...(title === undefined ? [] : [`about    ${inertLine(title)}`]),
     `status   ${status}`,
     `begun    ${shownTime(createdAt)}`,
-    `tokens   ${usage.inputTokens} in, ${usage.outputTokens} out${cost}`,
+    `tokens   ${usage.inputTokens} in, ${usage.outputTokens} out${shownCost(usage)}`,
   ];
 }
 

@@ -1,9 +1,9 @@
 /** Which sessions are unfinished: in the middle of a run, waiting, or with an input that nobody has taken up yet. */
 
-import { CapstanError, type Engine, type SessionSummary } from "@capstan/core";
+import { CapstanError, type Engine, type SessionSummary, type Store } from "@capstan/core";
 import type { Config } from "../config.ts";
-import { databasePath } from "../open-runtime.ts";
 import { openEngine } from "./open-agent.ts";
+import { knownSummary, withStore } from "./stored-sessions.ts";
 
 export type Unfinished = {
   /** Oldest first. Children are driven with their parents and not listed. */
@@ -16,7 +16,7 @@ export type Unfinished = {
 export async function unfinished(config: Config | undefined, id: string | undefined): Promise<Unfinished> {
   const engine = await openEngine(config);
   try {
-    const pending = config?.engine === undefined ? await pendingOwners(config) : new Map<string, boolean>();
+    const pending = (await withStore(config, pendingOwners)) ?? new Map<string, boolean>();
     const known = id === undefined ? (await engine.list({})).toReversed() : [await named(engine, id)];
     const found = known.filter((summary) => {
       if (summary.status === "quarantined" || (id === undefined && summary.parent !== undefined)) return false;
@@ -30,24 +30,14 @@ export async function unfinished(config: Config | undefined, id: string | undefi
 }
 
 async function named(engine: Engine, id: string): Promise<SessionSummary> {
-  const summary = await engine.summary(id);
-  if (summary === undefined) {
-    const message = `There is no session ${JSON.stringify(id)}; "sessions list" shows those there are`;
-    throw new CapstanError("session-not-found", message);
-  }
+  const summary = await knownSummary(engine, id);
   if (summary.status !== "quarantined") return summary;
   throw new CapstanError("session-damaged", `Session ${id} is damaged; it can be shown, exported and deleted`);
 }
 
-/** Sessions with something to do, and whether a living process has them: an engine does not tell, its store does. */
-async function pendingOwners(config: Config | undefined): Promise<ReadonlyMap<string, boolean>> {
-  const { sqliteStore } = await import("@capstan/engines/sqlite");
-  const store = await sqliteStore({ path: databasePath(config?.dataFolder) });
-  try {
-    const [pending, owners] = await Promise.all([store.pending(), store.owners()]);
-    const living = new Set(owners.filter(({ alive }) => alive !== false).map(({ owner }) => owner));
-    return new Map(pending.map(({ sessionId, owner }) => [sessionId, owner !== undefined && living.has(owner)]));
-  } finally {
-    await store.close();
-  }
+/** Sessions with something to do, and whether a living process has them. */
+async function pendingOwners(store: Store): Promise<ReadonlyMap<string, boolean>> {
+  const [pending, owners] = await Promise.all([store.pending(), store.owners()]);
+  const living = new Set(owners.filter(({ alive }) => alive !== false).map(({ owner }) => owner));
+  return new Map(pending.map(({ sessionId, owner }) => [sessionId, owner !== undefined && living.has(owner)]));
 }

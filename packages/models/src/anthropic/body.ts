@@ -3,20 +3,17 @@
 import type { Json, ModelRequest, ModelSettings, ToolSpec } from "@capstan/core";
 import { BUDGETS, type Effort, effortOf, thinkingWithin } from "../provider/effort.ts";
 import { nothingToSend } from "../provider/errors.ts";
-import { loadBlobs } from "../provider/files.ts";
 import { extraBodyOf, merged } from "../provider/extra-body.ts";
 import { wireJson } from "../wire-text.ts";
 import { ANTHROPIC } from "./blocks.ts";
-import { historyEncoder } from "./history.ts";
+import { historyEncoder, type HistoryOptions } from "./history.ts";
 import type { Thinking } from "./model-table.ts";
 
-export type BodyOptions = {
-  readonly modelId: string;
+export type BodyOptions = HistoryOptions & {
   readonly maxOutputTokens: number;
   /** The most that the model can be asked for. */
   readonly maxOutputLimit: number;
   readonly thinking: Thinking;
-  readonly images: boolean;
   /** Whether the endpoint takes `cache_control`. */
   readonly cacheMarkers: boolean;
   readonly extraBody: Json | undefined;
@@ -44,15 +41,14 @@ export const counted: BodyShape = (members) =>
 
 /** One encoder a model. `maxOutputTokens` of the options counts unless the request's settings say otherwise. */
 export function bodyEncoder(options: BodyOptions, shape: BodyShape = streamed): BodyEncoder {
-  const history = historyEncoder(options.modelId, options);
+  const history = historyEncoder(options);
   const prefix = prefixEncoder();
   return async (request) => {
-    const { settings, messages } = request;
-    const blobs = await loadBlobs(history.missingBlobs(messages), request.blob);
+    const { settings } = request;
     const cache = options.cacheMarkers ? request.cache : [];
     const marks = cache.includes(-1) ? (cache.length < MAX_MARKERS ? "both" : "last") : "none";
     const { system, tools, marked } = prefix(request.system, request.tools, marks);
-    const list = history.encode(messages, cache, MAX_MARKERS - marked, blobs);
+    const list = await history(request, cache, MAX_MARKERS - marked);
     const { members: extra, tools: extraTools } = extraBodyOf(options.extraBody, settings.extraBody);
     const members = wireJson(shape(merged(parameters(options, settings, request.tools), extra)));
     const segments = [members.slice(0, -1)];

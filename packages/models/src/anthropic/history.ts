@@ -1,10 +1,7 @@
-/** The message list of a request. Each message is encoded once and kept by identity; a turn joins the kept texts. */
+/** The message list of a request: messages of one role become one, results stand first, cache markers where they may. */
 
-import type { Message, ToolCallPart } from "@capstan/core";
-import { derivedId, ownSeal } from "../provider/call.ts";
-import { startsWith } from "../provider/encoded-messages.ts";
-import { type Blobs, blobsOf } from "../provider/files.ts";
-import { memberOf } from "../provider/json.ts";
+import type { Message, ModelRequest } from "@capstan/core";
+import { type EncodeContext, messageEncoder } from "../provider/encoded-messages.ts";
 import { systemText } from "../provider/system-text.ts";
 import { ANTHROPIC, type Block, type BlockContext, inAnswer, textBlock, toBlock } from "./blocks.ts";
 
@@ -12,105 +9,37 @@ import { ANTHROPIC, type Block, type BlockContext, inAnswer, textBlock, toBlock 
 type Encoded = {
   readonly role: "user" | "assistant";
   readonly json: string;
-  /** Where the tool results end and the other blocks begin; the same as `from` when there are none. */
+  /** Where the tool results end and the other blocks begin; where the list begins when there are none. */
   readonly resultsEnd: number;
   /** Where a cache marker goes: before the closing brace of the last block that may carry one. 0 when none may. */
   readonly markAt: number;
-  readonly calls: readonly Call[];
-  /** The messages whose calls this one answers: its ids come from them. */
-  readonly answers?: readonly Encoded[];
 };
-type Call = { readonly callId: string; readonly id: string };
-
-/** Nothing that the provider would accept is in this message. */
-const NOTHING = "nothing";
 
 const OPEN = { user: ',{"role":"user","content":[', assistant: ',{"role":"assistant","content":[' } as const;
 const CLOSE = "]}";
 const CACHE_CONTROL = ',"cache_control":{"type":"ephemeral"}';
-const WIRE_ID = /^[a-zA-Z0-9_-]{1,128}$/;
 
-export interface HistoryEncoder {
-  /**
-   * Segments of the JSON array's content. `cache` are indexes of messages that get a marker on their last block that may
-   * carry one, or on the nearest such block before. Of more than `maxMarkers` the last ones count.
-   */
-  encode(messages: readonly Message[], cache: readonly number[], maxMarkers: number, blobs: Blobs): string[];
-  /** Blobs that `encode` will need and that it has not encoded before. */
-  missingBlobs(messages: readonly Message[]): readonly string[];
-}
+/**
+ * Segments of the JSON array's content. `cache` are indexes of messages that get a marker on their last block that may
+ * carry one, or on the nearest such block before. Of more than `maxMarkers` the last ones count.
+ */
+export type HistoryEncoder = (
+  request: Pick<ModelRequest, "messages" | "blob">,
+  cache: readonly number[],
+  maxMarkers: number,
+) => Promise<string[]>;
 
-/** How far a conversation has been walked. The next turn goes on from there as long as its beginning is the same. */
-type Walk = {
-  readonly messages: Message[];
-  readonly entries: (Encoded | undefined)[];
-  readonly usedIds: Set<string>;
-  /** Messages whose calls the next user message answers. */
-  sources: Encoded[];
-  lastRole: Encoded["role"] | undefined;
-};
+export type HistoryOptions = Omit<BlockContext, keyof EncodeContext>;
 
-/** One encoder a model: thinking is encoded for `modelId` only. Forgets messages that nobody holds any more. */
-export function historyEncoder(modelId: string, options: { readonly images: boolean }): HistoryEncoder {
-  const known = new WeakMap<Message, Encoded | typeof NOTHING>();
-  /** By the first message of the conversation. */
-  const walks = new WeakMap<Message, Walk>();
-
-  function walkOf(messages: readonly Message[]): Walk | undefined {
-    const walk = messages[0] === undefined ? undefined : walks.get(messages[0]);
-    return walk !== undefined && startsWith(messages, walk.messages) ? walk : undefined;
-  }
-
-  function encoded(message: Message, walk: Walk, blobs: Blobs): Encoded | undefined {
-    const { sources, usedIds } = walk;
-    const context = { modelId, ...options, blobs };
-    let entry = known.get(message);
-    if (entry === undefined || (entry !== NOTHING && !sameSources(entry.answers, sources))) {
-      entry = encodeMessage(message, sources, context, false);
-      known.set(message, entry);
-    }
-    if (entry !== NOTHING && entry.calls.some(({ id }) => usedIds.has(id))) {
-      entry = encodeMessage(message, sources, context, true);
-    }
-    return entry === NOTHING ? undefined : entry;
-  }
-
-  return {
-    missingBlobs(messages) {
-      const from = walkOf(messages)?.messages.length ?? 0;
-      return messages.slice(from).flatMap((message) => (known.has(message) ? [] : blobsOf(message)));
-    },
-    encode(messages, cache, maxMarkers, blobs) {
-      const walk = walkOf(messages) ?? {
-        messages: [],
-        entries: [],
-        usedIds: new Set(),
-        sources: [],
-        lastRole: undefined,
-      };
-      for (const message of messages.slice(walk.messages.length)) {
-        take(walk, message, encoded(message, walk, blobs));
-      }
-      if (messages[0] !== undefined) walks.set(messages[0], walk);
-      return join(walk.entries, markedEntries(walk.entries, cache, maxMarkers));
-    },
+/** One encoder a model. */
+export function historyEncoder({ modelId, images }: HistoryOptions): HistoryEncoder {
+  const encode = messageEncoder(ANTHROPIC.id, (message, context) =>
+    encodeMessage(message, { ...context, modelId, images }),
+  );
+  return async ({ messages, blob }, cache, maxMarkers) => {
+    const entries = await encode(messages, blob);
+    return join(entries, markedEntries(entries, cache, maxMarkers));
   };
-}
-
-function take(walk: Walk, message: Message, entry: Encoded | undefined): void {
-  walk.messages.push(message);
-  walk.entries.push(entry);
-  if (entry === undefined) return;
-  if (entry.role === "assistant" && walk.lastRole !== "assistant") walk.sources = [];
-  walk.lastRole = entry.role;
-  if (entry.calls.length === 0) return;
-  walk.sources.push(entry);
-  for (const { id } of entry.calls) walk.usedIds.add(id);
-}
-
-function sameSources(answers: readonly Encoded[] | undefined, sources: readonly Encoded[]): boolean {
-  if (answers === undefined) return true;
-  return answers.length === sources.length && answers.every((answer, index) => answer === sources[index]);
 }
 
 function markedEntries(entries: readonly (Encoded | undefined)[], cache: readonly number[], max: number): number[] {
@@ -180,35 +109,16 @@ function slice(json: string, from: number, to: number, mark: number): string {
   return json.slice(from, mark) + CACHE_CONTROL + json.slice(mark, to);
 }
 
-type EncodeContext = Pick<BlockContext, "modelId" | "images" | "blobs">;
-
-function encodeMessage(
-  message: Message,
-  sources: readonly Encoded[],
-  given: EncodeContext,
-  freshIds: boolean,
-): Encoded | typeof NOTHING {
-  const calls: Call[] = [];
-  const context: BlockContext = {
-    ...given,
-    idOfCall: (part) => {
-      const own = freshIds ? undefined : ownId(part);
-      const id = own === undefined || calls.some((call) => call.id === own) ? derivedId(part.callId) : own;
-      calls.push({ callId: part.callId, id });
-      return id;
-    },
-    idOfResult: (callId) => idAmong(sources, callId) ?? derivedId(callId),
-  };
-  const role = message.role === "assistant" ? "assistant" : "user";
+/** Undefined when the provider would accept nothing of it. */
+function encodeMessage(message: Message, context: BlockContext): Encoded | undefined {
   if (message.role === "system") {
     const block = textBlock(systemText(message));
-    return encodedOf(role, block === undefined ? [] : [block], [], undefined);
+    return block && encodedOf("user", [block]);
   }
-  const parts = role === "assistant" ? message.parts.map((part) => inAnswer(part)) : message.parts;
+  const parts = message.role === "assistant" ? message.parts.map((part) => inAnswer(part)) : message.parts;
   const blocks = parts.map((part) => toBlock(part, context)).filter((block) => block !== undefined);
-  if (role === "assistant") trimEnd(blocks);
-  const answers = blocks.some((block) => block.kind === "result") ? [...sources] : undefined;
-  return encodedOf(role, blocks, calls, answers);
+  if (message.role === "assistant") trimEnd(blocks);
+  return blocks.length === 0 ? undefined : encodedOf(message.role, blocks);
 }
 
 /** An assistant message may end neither with thinking nor with white space. */
@@ -220,13 +130,7 @@ function trimEnd(blocks: Block[]): void {
   if (text.trimEnd() !== text) blocks.splice(-1, 1, textBlock(text.trimEnd()) ?? last);
 }
 
-function encodedOf(
-  role: Encoded["role"],
-  blocks: readonly Block[],
-  calls: readonly Call[],
-  answers: readonly Encoded[] | undefined,
-): Encoded | typeof NOTHING {
-  if (blocks.length === 0) return NOTHING;
+function encodedOf(role: Encoded["role"], blocks: readonly Block[]): Encoded {
   const results = blocks.filter((block) => block.kind === "result").map((block) => block.json);
   const others = blocks.filter((block) => block.kind !== "result");
   // An array's join makes one flat text; `+` and templates would be put together again on every turn.
@@ -237,20 +141,5 @@ function encodedOf(
     markAt -= (others[index]?.json.length ?? 0) + 1;
     if (index === 0 && results.length === 0) markAt = 0;
   }
-  return { role, json, resultsEnd, markAt, calls, ...(answers !== undefined && { answers }) };
-}
-
-function ownId(part: ToolCallPart): string | undefined {
-  const id = memberOf(ownSeal(part.seal, ANTHROPIC.id), "id");
-  return typeof id === "string" && WIRE_ID.test(id) ? id : undefined;
-}
-
-function idAmong(sources: readonly Encoded[], callId: string): string | undefined {
-  for (const source of sources) {
-    // results stand in the order of their calls: the last segment of our ids counts the calls of a message
-    const near = source.calls[Number(callId.slice(callId.lastIndexOf("/") + 1))];
-    const call = near?.callId === callId ? near : source.calls.find((item) => item.callId === callId);
-    if (call !== undefined) return call.id;
-  }
-  return undefined;
+  return { role, json, resultsEnd, markAt };
 }

@@ -37,22 +37,23 @@ function shownOf(kind: OpenBlock["kind"], wire: OpenBlock["wire"]): OpenBlock["s
   return { type: kind === "text" ? "text" : "reasoning" };
 }
 
-/** The type of the deltas whose text a viewer follows. */
-const VISIBLE: Readonly<Partial<Record<OpenBlock["kind"], string>>> = {
-  text: "text_delta",
-  thinking: "thinking_delta",
-  "tool-use": "input_json_delta",
-};
+/** A delta of text: the kind of block that shows it, its type, and the member that holds the text. */
+export type TextDelta = (typeof TEXT_DELTAS)[number];
+export const TEXT_DELTAS = [
+  { kind: "text", type: "text_delta", member: "text" },
+  { kind: "thinking", type: "thinking_delta", member: "thinking" },
+  { kind: "tool-use", type: "input_json_delta", member: "partial_json" },
+] as const satisfies readonly { kind: OpenBlock["kind"]; type: string; member: string }[];
 
-/** Takes a text, thinking or input delta. False: it is not what this block shows. */
-export function addText(block: OpenBlock, type: string, delta: string): boolean {
-  if (VISIBLE[block.kind] === type) {
-    block.text += delta;
+/** False: it is not what this block shows. */
+export function addText(block: OpenBlock, { kind, member }: TextDelta, text: string): boolean {
+  if (block.kind === kind) {
+    block.text += text;
     return true;
   }
   if (block.kind === "opaque") {
-    if (type === "input_json_delta") block.text += delta;
-    else append(block, type === "text_delta" ? "text" : "thinking", delta);
+    if (kind === "tool-use") block.text += text;
+    else append(block, member, text);
   }
   return false;
 }

@@ -12,50 +12,48 @@ export type ContentsEncoder = (
   load: (hash: string) => Promise<Uint8Array>,
 ) => Promise<string[]>;
 
+/** The parts of a message, results first, and where the results end. */
+type Encoded = { readonly json: string; readonly resultsEnd: number };
+
 export function contentsEncoder(options: PartOptions): ContentsEncoder {
-  const encode = messageEncoder(GEMINI.id, (message, context) => {
+  const encode = messageEncoder<Encoded>(GEMINI.id, (message, context) => {
     const { results, others } = encodeParts(message, context, options);
-    const first = results.join(",");
-    const json = [...results, ...others].join(",");
-    return json === "" ? "" : `${first.length}:${json}`;
+    return { json: [...results, ...others].join(","), resultsEnd: results.join(",").length };
   });
   return async (messages, load) => join(messages, await encode(messages, load));
 }
 
-/** `texts`: the length of the results, a colon, and the parts, results first. */
-function join(messages: readonly Message[], texts: readonly string[]): string[] {
+function join(messages: readonly Message[], entries: readonly Encoded[]): string[] {
   const segments: string[] = [];
-  let group: string[] = [];
+  let group: Encoded[] = [];
   let role = "";
   const flush = (): void => {
     if (group.length > 0)
-      segments.push(`${segments.length > 0 ? "," : ""}{"role":"${role}","parts":[`, ...parts(group), "]}");
+      segments.push(`${segments.length > 0 ? "," : ""}{"role":"${role}","parts":[`, parts(group), "]}");
     group = [];
   };
-  for (const [index, text] of texts.entries()) {
-    if (text === "") continue;
+  for (const [index, entry] of entries.entries()) {
+    if (entry.json === "") continue;
     const own = messages[index]?.role === "assistant" ? "model" : "user";
     if (own !== role) flush();
     role = own;
-    group.push(text);
+    group.push(entry);
   }
   flush();
   return segments;
 }
 
-function parts(group: readonly string[]): readonly string[] {
+function parts(group: readonly Encoded[]): string {
   const [only] = group;
-  if (group.length === 1 && only !== undefined) return [only.slice(only.indexOf(":") + 1)];
+  if (group.length === 1 && only !== undefined) return only.json;
   const results: string[] = [];
   const others: string[] = [];
-  for (const text of group) {
-    const from = text.indexOf(":") + 1;
-    const end = from + Number.parseInt(text, 10);
-    if (end > from) results.push(text.slice(from, end));
-    const rest = end > from ? end + 1 : from; // behind the comma
-    if (rest < text.length) others.push(text.slice(rest));
+  for (const { json, resultsEnd } of group) {
+    if (resultsEnd > 0) results.push(json.slice(0, resultsEnd));
+    const rest = resultsEnd > 0 ? resultsEnd + 1 : 0; // behind the comma
+    if (rest < json.length) others.push(json.slice(rest));
   }
-  return [[...results, ...others].join(",")];
+  return [...results, ...others].join(",");
 }
 
 /**

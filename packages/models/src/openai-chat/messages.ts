@@ -80,7 +80,7 @@ function ordered(messages: readonly Message[], texts: readonly string[]): readon
   return [...items, ...behind];
 }
 
-function encodeWith(options: MessageOptions): EncodeMessage {
+function encodeWith(options: MessageOptions): EncodeMessage<string> {
   return (message, context) => {
     if (message.role === "assistant") return assistantMessage(message.parts, context, options);
     const files = { ...options, blobs: context.blobs };

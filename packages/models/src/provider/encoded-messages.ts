@@ -13,35 +13,33 @@ export type EncodeContext = {
   readonly idOfResult: (callId: string) => string;
 };
 
-/** Encodes one message as items of a JSON array joined by commas; "" when the provider would accept nothing of it. */
-export type EncodeMessage = (message: Message, context: EncodeContext) => string;
+/** Encodes one message: its JSON text, alone or with what the provider has to know of it to join it with others. */
+export type EncodeMessage<Made> = (message: Message, context: EncodeContext) => Made;
 
-type Encoded = {
-  readonly json: string;
-  /** Ids this text depends on: those it gave to calls and those it answers. */
-  readonly ids: readonly (readonly [callId: string, id: string, own: string | undefined])[];
-};
+type Encoded<Made> = { readonly made: Made; readonly ids: Ids };
+/** Ids that a text depends on: those it gave to calls and those it answers. */
+type Ids = readonly (readonly [callId: string, id: string, own: string | undefined])[];
 
 /** How far a conversation has been encoded. The next turn goes on from there as long as its beginning is the same. */
-type Walk = { readonly messages: Message[]; readonly texts: string[]; readonly ids: CallIds };
+type Walk<Made> = { readonly messages: Message[]; readonly made: Made[]; readonly ids: CallIds };
 
 /**
- * One encoder a model. `provider` names the seals whose `id` may be used again. The texts are in the order of the
+ * One encoder a model. `provider` names the seals whose `id` may be used again. What is made is in the order of the
  * messages; a message that stays the same object is not encoded again.
  */
-export function messageEncoder(
+export function messageEncoder<Made>(
   provider: string,
-  encode: EncodeMessage,
-): (messages: readonly Message[], load: (hash: string) => Promise<Uint8Array>) => Promise<readonly string[]> {
-  const known = new WeakMap<Message, Encoded>();
+  encode: EncodeMessage<Made>,
+): (messages: readonly Message[], load: (hash: string) => Promise<Uint8Array>) => Promise<readonly Made[]> {
+  const known = new WeakMap<Message, Encoded<Made>>();
   /** By the first message of the conversation. A walk that is in use is not in it. */
-  const walks = new WeakMap<Message, Walk>();
+  const walks = new WeakMap<Message, Walk<Made>>();
 
-  function takeWalk(messages: readonly Message[]): Walk {
+  function takeWalk(messages: readonly Message[]): Walk<Made> {
     const [first] = messages;
     const walk = first === undefined ? undefined : walks.get(first);
     if (first === undefined || walk === undefined || !startsWith(messages, walk.messages))
-      return { messages: [], texts: [], ids: new CallIds(provider) };
+      return { messages: [], made: [], ids: new CallIds(provider) };
     walks.delete(first);
     return walk;
   }
@@ -50,26 +48,26 @@ export function messageEncoder(
     const walk = takeWalk(messages);
     for (const message of messages.slice(walk.messages.length)) {
       const found = known.get(message);
-      let made = found !== undefined && walk.ids.fits(found.ids) ? found : undefined;
-      if (made === undefined) {
+      let encoded = found !== undefined && walk.ids.fits(found.ids) ? found : undefined;
+      if (encoded === undefined) {
         const hashes = blobsOf(message);
         const blobs = hashes.length === 0 ? NO_BLOBS : await loadBlobs(hashes, load);
-        made = walk.ids.record((context) => encode(message, { ...context, blobs }));
-        known.set(message, made);
+        encoded = walk.ids.record((context) => encode(message, { ...context, blobs }));
+        known.set(message, encoded);
       }
       walk.messages.push(message);
-      walk.texts.push(made.json);
+      walk.made.push(encoded.made);
     }
     const [first] = messages;
     if (first !== undefined) walks.set(first, walk);
-    return [...walk.texts];
+    return [...walk.made];
   };
 }
 
 const NO_BLOBS: Blobs = new Map();
 
 /** Whether the conversation goes on from `beginning`: by identity, from its end, where a change is likeliest. */
-export function startsWith(messages: readonly Message[], beginning: readonly Message[]): boolean {
+function startsWith(messages: readonly Message[], beginning: readonly Message[]): boolean {
   if (beginning.length > messages.length) return false;
   for (let at = beginning.length - 1; at >= 0; at--) if (messages[at] !== beginning[at]) return false;
   return true;
@@ -86,17 +84,17 @@ class CallIds {
     this.#provider = provider;
   }
 
-  record(encode: (context: Omit<EncodeContext, "blobs">) => string): Encoded {
+  record<Made>(encode: (context: Omit<EncodeContext, "blobs">) => Made): Encoded<Made> {
     this.#seen = [];
-    const json = encode({
+    const made = encode({
       idOfCall: (part) => this.#give(part.callId, ownId(part, this.#provider)),
       idOfResult: (callId) => this.#find(callId),
     });
-    return { json, ids: this.#seen };
+    return { made, ids: this.#seen };
   }
 
   /** Whether a text encoded before names the ids that it would name now; if so they count as given. */
-  fits(ids: Encoded["ids"]): boolean {
+  fits(ids: Ids): boolean {
     for (const [callId, id, own] of ids) {
       const now = own === undefined ? this.#named(callId) : this.#choice(callId, own);
       if (now !== id) return false;

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { findProvider } from "@pydantic/genai-prices";
 import { describe, expect, it } from "vitest";
+import { anthropicFrom } from "../anthropic.ts";
 import { modelFacts } from "../anthropic/model-table.ts";
 import { withCost } from "../price.ts";
 import { priceOf, toPrice } from "./prices.ts";
@@ -27,8 +28,9 @@ describe("priceOf", () => {
   });
 
   it("COST-06 takes Claude models from their own table, and older ones from the list", async () => {
-    expect(await priceOf("anthropic", "claude-sonnet-5-5")).toEqual(modelFacts("claude-sonnet-5-5").price);
-    expect(await priceOf("anthropic", "claude-3-haiku-20240307")).toEqual({
+    const priceNow = (id: string) => anthropicFrom({ ANTHROPIC_API_KEY: "key" }, id).price?.();
+    expect(await priceNow("claude-sonnet-5-5")).toEqual(modelFacts("claude-sonnet-5-5").price);
+    expect(await priceNow("claude-3-haiku-20240307")).toEqual({
       input: 0.25,
       output: 1.25,
       cacheRead: 0.03,
@@ -66,7 +68,9 @@ describe("priceOf where the list is not installed", () => {
         return next(name, context);
       } });
       const { priceOf } = await import(${JSON.stringify(new URL("./prices.ts", import.meta.url).href)});
-      const found = [await priceOf("openai", "gpt-5"), await priceOf("anthropic", "claude-sonnet-5-5")];
+      const { anthropicFrom } = await import(${JSON.stringify(new URL("../anthropic.ts", import.meta.url).href)});
+      const claude = anthropicFrom({ ANTHROPIC_API_KEY: "key" }, "claude-sonnet-5-5");
+      const found = [await priceOf("openai", "gpt-5"), await claude.price()];
       console.log(JSON.stringify(found.map((price) => price?.input ?? null)));`;
     const args = ["--conditions=capstan-source", "--input-type=module", "--eval", program];
     const { stdout } = await promisify(execFile)(process.execPath, args);

@@ -20,11 +20,9 @@ type ListedPrices = { readonly [key: string]: Listed | undefined };
 /** Dollars per million tokens, or steps of it by the length of the prompt. */
 type Listed = number | { readonly base: number; readonly tiers: readonly { start: number; price: number }[] };
 
-/** The price of a model, when it is known. `provider` is the id before the slash of `Model.id`. */
+/** The published price of a model, when it is known. `provider` is the id before the slash of `Model.id`. */
 export async function priceOf(provider: string, modelId: string): Promise<Price | undefined> {
-  const own =
-    provider === "anthropic" ? (await import("../anthropic/model-table.ts")).modelFacts(modelId).price : undefined;
-  return own ?? listedPrice(await priceList(), provider, modelId);
+  return listedPrice(await priceList(), provider, modelId);
 }
 
 let list: Promise<List | undefined> | undefined;
