@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { type AnthropicReply, anthropicServer } from "@capstan/models/testing";
 import { type ChildEnd, COMMAND, type CommandHome, commandHome, runChild } from "./command-child.ts";
 
-/** Runs a program on a pseudo-terminal: waits for each text in turn, then types; prints all that was shown. */
+/** Runs a program on a pseudo-terminal: waits for each text in turn, then types, at once where there is none; prints all that was shown. */
 const DRIVER = `
 import json, os, pty, select, sys, time
 steps, argv = json.loads(sys.argv[1]), sys.argv[2:]
@@ -13,6 +13,8 @@ pid, fd = pty.fork()
 if pid == 0:
     os.execv(argv[0], argv)
 shown, seen, end = b"", 0, time.time() + 100
+while steps and steps[0][0] == "":
+    os.write(fd, steps.pop(0)[1].encode())
 while time.time() < end:
     ready, _, _ = select.select([fd], [], [], 0.2)
     if ready:

@@ -73,7 +73,11 @@ export function living(db: Database, here: ProcessPlace, now: number): (owner: s
  * `undefined` when only the beat can tell: another host, another PID namespace of this one, or a process of which the
  * system does not say when it began. `startOf`: what it says.
  */
-export function isAlive(row: ProcessPlace, here: ProcessPlace, startOf = startedAt): boolean | undefined {
+export function isAlive(
+  row: ProcessPlace,
+  here: ProcessPlace,
+  startOf: typeof startedAt = startedAt,
+): boolean | undefined {
   if (row.host !== toText(here.host)) return undefined;
   const [boot, namespace] = row.boot.split(" ");
   const [ownBoot, ownNamespace] = here.boot.split(" ");

@@ -38,12 +38,16 @@ function shownOf(kind: OpenBlock["kind"], wire: OpenBlock["wire"]): OpenBlock["s
 }
 
 /** A delta of text: the kind of block that shows it, its type, and the member that holds the text. */
-export type TextDelta = (typeof TEXT_DELTAS)[number];
-export const TEXT_DELTAS = [
+export type TextDelta = {
+  readonly kind: "text" | "thinking" | "tool-use";
+  readonly type: string;
+  readonly member: string;
+};
+export const TEXT_DELTAS: readonly TextDelta[] = [
   { kind: "text", type: "text_delta", member: "text" },
   { kind: "thinking", type: "thinking_delta", member: "thinking" },
   { kind: "tool-use", type: "input_json_delta", member: "partial_json" },
-] as const satisfies readonly { kind: OpenBlock["kind"]; type: string; member: string }[];
+];
 
 /** False: it is not what this block shows. */
 export function addText(block: OpenBlock, { kind, member }: TextDelta, text: string): boolean {

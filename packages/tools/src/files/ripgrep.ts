@@ -36,7 +36,7 @@ const ALWAYS = [
   "--color=never",
 ];
 /** Git's own folder and files that are about to be written are not. */
-export const NOT_SEARCHED = ["--glob=!.git", `--glob=!${TEMPORARY_GLOB}`];
+export const NOT_SEARCHED: readonly string[] = ["--glob=!.git", `--glob=!${TEMPORARY_GLOB}`];
 /** What ripgrep says of options that the tools do not have. */
 const OPTIONS_ADVICE = /\n+Consider enabling [^]*$/;
 /** Longest record that is waited for; a longer one is dropped. */
