@@ -33,5 +33,6 @@ export function setup(): () => void {
     if (!(name in env)) Reflect.deleteProperty(process.env, name);
   }
   Object.assign(process.env, env);
+  process.once("exit", close); // a worker may write its compiled code after the run is over
   return close;
 }

@@ -44,10 +44,12 @@ export async function commandHome(extra: Readonly<Record<string, string>> = {}):
   const root = await realpath(await mkdtemp(join(tmpdir(), "capstan-command-")));
   const home = join(root, "home");
   const folder = await mkdtemp(join(root, "work-"));
+  const tmp = await mkdtemp(join(root, "tmp-")); // the demo leaves its project there, for people to look at
   const kept = Object.entries(process.env).filter(([name]) =>
-    /^(PATH|LANG|LC_ALL|TMPDIR|SystemRoot|NODE_COMPILE_CACHE)$/.test(name),
+    /^(PATH|LANG|LC_ALL|SystemRoot|NODE_COMPILE_CACHE)$/.test(name),
   );
-  const env = { ...(Object.fromEntries(kept) as Record<string, string>), HOME: root, CAPSTAN_HOME: home, ...extra };
+  const own = { HOME: root, CAPSTAN_HOME: home, TMPDIR: tmp };
+  const env = { ...(Object.fromEntries(kept) as Record<string, string>), ...own, ...extra };
   return {
     home,
     folder,
