@@ -107,7 +107,8 @@ function readFound(path: string): Found {
 /** Page 1 as the log has it last; https://www.sqlite.org/fileformat2.html#the_write_ahead_log */
 function newerPageOne(path: string): Found | undefined {
   if ((sizeOf(`${path}-wal`) ?? 0) <= WAL_HEADER_BYTES) return undefined;
-  const file = fs.openSync(`${path}-wal`, "r");
+  const file = openIfThere(`${path}-wal`); // the last process to close the store removes it
+  if (file === undefined) return undefined;
   try {
     const header = readAt(file, 0, WAL_HEADER_BYTES);
     const pageSize = header?.readUInt32BE(8) ?? 0;
@@ -130,4 +131,13 @@ function toFound(header: Buffer): Found {
 function readAt(file: number, position: number, length: number): Buffer | undefined {
   const buffer = Buffer.alloc(length);
   return fs.readSync(file, buffer, 0, length, position) === length ? buffer : undefined;
+}
+
+function openIfThere(path: string): number | undefined {
+  try {
+    return fs.openSync(path, "r");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
 }
