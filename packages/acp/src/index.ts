@@ -1,0 +1,3 @@
+/** ACP agent and client. */
+
+export {};

@@ -1,0 +1,3 @@
+/** MCP client: tools of MCP servers as tools of an agent. */
+
+export {};

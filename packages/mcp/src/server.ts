@@ -1,0 +1,3 @@
+/** MCP server: agents and tools for MCP clients. */
+
+export {};

@@ -1,0 +1,3 @@
+/** Long-term memory. */
+
+export {};

@@ -1,0 +1,3 @@
+/** A runtime at the other end of a wire. */
+
+export {};

@@ -1,0 +1,3 @@
+/** The HTTP door. */
+
+export {};

@@ -1,0 +1,3 @@
+/** The stdio door. */
+
+export {};

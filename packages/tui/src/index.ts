@@ -1,0 +1,3 @@
+/** Terminal view. */
+
+export {};

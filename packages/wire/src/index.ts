@@ -1,0 +1,3 @@
+/** Pure projections of events into other protocols. */
+
+export {};
