@@ -1,0 +1,3 @@
+/** Where the built files of the console lie. */
+
+export {};
