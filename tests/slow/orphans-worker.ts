@@ -1,6 +1,6 @@
 /** The process that is shut down or killed: background commands with grandchildren that try to stay behind. */
 
-import { CapstanError, type ToolContext } from "@capstan/core";
+import { CapstanError, listedTools, type ToolContext } from "@capstan/core";
 import { backgroundShell, bwrap, sandboxed } from "@capstan/tools";
 
 const [folder = "", mark = "", kind = "local", tools = "50"] = process.argv.slice(2);
@@ -14,7 +14,7 @@ const workspace = await factory(folder).catch((error: unknown) => {
 
 const shell = backgroundShell();
 const opened = await shell.open?.({} as never); // it looks at nothing of the runtime
-const start = shell.tools?.find(({ name }) => name === "shell_start");
+const start = listedTools(shell).find(({ name }) => name === "shell_start");
 if (start?.body.type !== "execute") throw new Error("there is no bash");
 const { body } = start;
 const command = [

@@ -1,42 +1,12 @@
 import { mkdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import type { AnthropicReply } from "@capstan/models/testing";
 import { describe, expect, it } from "vitest";
-import { type AnthropicReply, type AnthropicScript, anthropicServer } from "@capstan/models/testing";
 import { codingAgent } from "./cli/coding-agent.ts";
 import { PLUGINS } from "./cli/settings.ts";
-import { type CommandHome, commandHome } from "./command-child.ts";
+import { commandHome } from "./command-child.ts";
+import { call, setup, text } from "./command-setup.ts";
 
-type Setup = AsyncDisposable & {
-  readonly at: CommandHome;
-  readonly server: Awaited<ReturnType<typeof anthropicServer>>;
-  /** Paths are relative to `HOME`; `work/...` is the folder of the run, `settings.json` the user's settings. */
-  put(path: string, content: object | string): Promise<void>;
-};
-
-async function setup(script: AnthropicScript): Promise<Setup> {
-  const server = await anthropicServer(script);
-  const at = await commandHome({ ANTHROPIC_API_KEY: "sk-test-0123456789", ANTHROPIC_BASE_URL: server.url });
-  return {
-    at,
-    server,
-    async put(path, content) {
-      const place = path.startsWith("work/")
-        ? join(at.folder, path.slice(5))
-        : join(path === "settings.json" ? at.home : dirname(at.home), path);
-      await mkdir(dirname(place), { recursive: true });
-      await writeFile(place, typeof content === "string" ? content : JSON.stringify(content));
-    },
-    async [Symbol.asyncDispose]() {
-      await server.close();
-      await at[Symbol.asyncDispose]();
-    },
-  };
-}
-
-const text = (value: string): AnthropicReply => ({ content: [{ type: "text", text: value }] });
-const call = (name: string, input: object): AnthropicReply => ({
-  content: [{ type: "tool_use", id: `tu_${name}`, name, input }],
-});
 const read = call("read_file", { path: "a.txt" });
 const edit = call("edit", { path: "a.txt", old_string: "one", new_string: "two" });
 const echo = call("shell", { command: "echo hi" });

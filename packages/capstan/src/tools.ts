@@ -2,6 +2,7 @@
 
 export {
   askTool,
+  attachments,
   backgroundShell,
   bwrap,
   codingTools,
@@ -23,6 +24,7 @@ export {
   writeFileTool,
 } from "@capstan/tools";
 export type {
+  AttachmentsOptions,
   BackgroundFact,
   BwrapPrograms,
   Confined,
@@ -30,6 +32,8 @@ export type {
   ConfinedStart,
   Confiner,
   DockerOptions,
+  Gateway,
+  GatewayGrant,
   LocalOptions,
   OnFallback,
   ReadFileOptions,

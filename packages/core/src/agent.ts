@@ -7,7 +7,7 @@ import { LIMITS } from "./limits.ts";
 import { FINAL_TOOL } from "./output.ts";
 import type { Model, ModelSettings } from "./model.ts";
 import type { PermissionMode } from "./permission/permission.ts";
-import type { Plugin } from "./plugin.ts";
+import { listedTools, type Plugin } from "./plugin.ts";
 import { type Schema, toJsonSchema } from "./schema.ts";
 import { agentTool } from "./agent-tool.ts";
 import { limitsProblem } from "./check-input.ts";
@@ -93,7 +93,7 @@ export function agent<Output = string>(definition: AgentDefinition<Output>): Age
   const agents = Object.freeze(others.filter((other, index) => others.indexOf(other) === index));
   const own = given.map((item): Tool => (isAgent(item) ? agentTool(item) : item));
   const transfers = handoffs.map((to) => handoffTool(isAgent(to) ? to : { name: to }));
-  const tools = Object.freeze([...own, ...plugins.flatMap((plugin) => plugin.tools ?? []), ...transfers]);
+  const tools = Object.freeze([...own, ...plugins.flatMap(listedTools), ...transfers]);
   const twice = repeated(tools.map((tool) => tool.name)) ?? repeated(plugins.map((plugin) => plugin.name));
   if (twice !== undefined) throw invalid(`two of its tools or plugins are named ${twice}`);
   if (tools.some(({ body }) => body.type === "handoff" && body.agent === name))

@@ -51,8 +51,9 @@ function costOf(usage: Usage): number {
   return usage.costMicroUsd ?? 0;
 }
 
-function reservedNow({ turn }: RunState, kind: Kind): number {
-  return turn?.reason === undefined ? (turn?.reserved?.[kind] ?? 0) : 0;
+function reservedNow({ turn, stepReserved }: RunState, kind: Kind): number {
+  const steps = Object.values(stepReserved).reduce((sum, reserved) => sum + (reserved[kind] ?? 0), 0);
+  return steps + (turn?.reason === undefined ? (turn?.reserved?.[kind] ?? 0) : 0);
 }
 
 /** Whether some limit of the run is used up. */

@@ -6,11 +6,12 @@ import { runPrepareHooks } from "./hooks.ts";
 import type { Message, Part } from "./message.ts";
 import type { Model, ModelRequest, ModelSettings } from "./model.ts";
 import { outputSettings } from "./output.ts";
-import { changedPrefix, prefixOfTurn } from "./prefix.ts";
+import { changedPrefix, prefixOfTurn, storedPrefix } from "./prefix.ts";
 
 type Built = { readonly request: ModelRequest; readonly prefixHash: string };
 
-export async function buildRequest(hold: Hold, turn: number, model: Model): Promise<Built> {
+/** What a turn asks as the conversation is now, before any hook. */
+export async function requestOfConversation(hold: Hold, model: Model): Promise<Built> {
   const stored = await prefixOfTurn(hold);
   const { agent, state, journal } = hold;
   const { messages } = await hold.conversation();
@@ -19,7 +20,7 @@ export async function buildRequest(hold: Hold, turn: number, model: Model): Prom
     ...(state.run?.overrides?.settings as ModelSettings | undefined), // parsed when the input was accepted
     ...(await outputSettings(hold, model, stored.tools)),
   };
-  const base: ModelRequest = {
+  const request: ModelRequest = {
     system: stored.system,
     tools: stored.tools,
     messages,
@@ -32,19 +33,30 @@ export async function buildRequest(hold: Hold, turn: number, model: Model): Prom
     signal: journal.signal,
     blob: (hash) => journal.blob(hash),
   };
-  const changes = await runPrepareHooks(hold, turn, base);
-  if (changes.length === 0) return { request: base, prefixHash: stored.hash };
+  return { request, prefixHash: stored.hash };
+}
+
+export async function buildRequest(hold: Hold, turn: number, model: Model): Promise<Built> {
+  const { state } = hold;
+  let built = await requestOfConversation(hold, model);
+  const changes = await runPrepareHooks(hold, turn, built.request);
+  if (hold.state.compactedThrough !== state.compactedThrough) built = await requestOfConversation(hold, model);
+  if (changes.length === 0) return built;
+  const { messages, settings } = built.request;
   const { redactor } = hold.definitions; // what a hook adds has not been through the log
   const tail: Part[] = changes.flatMap((change) => change.tail ?? []).map((part) => redactor.json(part));
   const causes = changes.flatMap((change) => change.breaksPrefix ?? []);
   const system = changes.flatMap((change) => redactor.text(change.system ?? "") || []);
   const tools = changes.flatMap((change) => change.tools ?? []);
-  const prefix = causes.length === 0 ? stored : await changedPrefix(hold, { system, tools, cause: causes.join("; ") });
+  const prefix =
+    causes.length === 0
+      ? await storedPrefix(hold)
+      : await changedPrefix(hold, { system, tools, cause: causes.join("; ") });
   const shown: readonly Message[] =
     tail.length === 0 ? messages : [...messages, { id: `${state.run?.id}/tail/${turn}`, role: "user", parts: tail }];
   const merged = Object.assign({}, settings, ...changes.map((change) => change.settings ?? {})) as ModelSettings; // later plugins win
   return {
-    request: { ...base, system: prefix.system, tools: prefix.tools, messages: shown, settings: merged },
+    request: { ...built.request, system: prefix.system, tools: prefix.tools, messages: shown, settings: merged },
     prefixHash: prefix.hash,
   };
 }

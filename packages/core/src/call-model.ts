@@ -8,7 +8,8 @@ import type { Hold } from "./hold.ts";
 import { withModelHooks } from "./hooks.ts";
 import type { Json } from "./json.ts";
 import { type Message, NO_USAGE, type Part, tokensOf, type Usage } from "./message.ts";
-import type { Model } from "./model.ts";
+import type { Model, ModelEvent, ModelRequest } from "./model.ts";
+import { streamNamed } from "./model-names.ts";
 import { priced, spending } from "./spending.ts";
 import { modelOfRun, settleOutput } from "./output.ts";
 import { retryDelay } from "./retry.ts";
@@ -100,10 +101,13 @@ async function attemptTurn(
   const key = `${runId}/turn/${turn}/${attempt}`;
   const stored = await hold.journal.step(key, async () => {
     const hooked = hold.plugins.some((plugin) => plugin.model !== undefined);
-    const limited = spending(aside, (changed) => model.stream(changed));
+    const { remote } = await hold.conversation();
+    const send = (changed: ModelRequest): AsyncIterable<readonly ModelEvent[]> =>
+      streamNamed(model, changed, { remote });
+    const limited = spending(aside, send);
     const stream = withModelHooks(hold, (changed) => {
       watchPrefix(hold, changed, { model: model.id, prefixHash: hold.state.prefix?.hash ?? "" });
-      return hooked ? limited.send(changed) : model.stream(changed); // what nobody changes costs what was worked out
+      return hooked ? limited.send(changed) : send(changed); // what nobody changes costs what was worked out
     });
     const result = await readTurn(hold, { turn, attempt, runId }, (signal) => stream({ ...request, signal }));
     hold.journal.signal.throwIfAborted();

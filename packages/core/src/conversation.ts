@@ -2,6 +2,7 @@
 
 import type { Fact, FactBody, FactOf } from "./event.ts";
 import type { Message, ToolCallPart, ToolResultPart } from "./message.ts";
+import { serverOf } from "./tool-name.ts";
 
 /** The facts that this fold reads; the others change nothing. */
 export const CONVERSATION_FACTS: readonly FactBody["type"][] = ["message.added", "tool.finished", "context.compacted"];
@@ -12,8 +13,12 @@ export const CONVERSATION_FACTS: readonly FactBody["type"][] = ["message.added",
  */
 export type Conversation = {
   readonly messages: readonly Message[];
+  /** Of each message the `seq` of the fact that completed it. */
+  readonly seqs: readonly number[];
   /** Information-flow labels of everything in it. */
   readonly labels: readonly string[];
+  /** Whether calls of tools of MCP servers were ever in it. */
+  readonly remote: boolean;
   apply(fact: Fact): void;
 };
 
@@ -21,6 +26,7 @@ export function conversation(): Conversation {
   const messages: Message[] = [];
   const seqs: number[] = [];
   const labels = new Set<string>();
+  let remote = false;
   let open:
     | { readonly id: string; readonly calls: readonly ToolCallPart[]; readonly results: Map<string, ToolResultPart> }
     | undefined;
@@ -35,6 +41,7 @@ export function conversation(): Conversation {
     add(message, fact.seq);
     const calls = message.role === "assistant" ? message.parts.filter((part) => part.type === "tool-call") : [];
     const ours = calls.filter((call) => call.by !== "provider");
+    remote ||= calls.some(({ name }) => serverOf(name) !== undefined);
     open = ours.length > 0 ? { id: message.id, calls: ours, results: new Map() } : open;
   };
   const addResult = (fact: FactOf<"tool.finished">): void => {
@@ -43,24 +50,24 @@ export function conversation(): Conversation {
     for (const label of fact.output.labels ?? []) labels.add(label);
     if (open.results.size < open.calls.length) return;
     const parts = open.calls.flatMap((call) => open?.results.get(call.callId) ?? []);
-    const inherited = [...new Set(parts.flatMap((part) => part.output.labels ?? []))];
-    add(
-      { id: `${open.id}/results`, role: "user", parts, ...(inherited.length > 0 && { labels: inherited }) },
-      fact.seq,
-    );
+    add(resultsOf(open.id, parts), fact.seq);
     open = undefined;
   };
   const compact = (fact: FactOf<"context.compacted">): void => {
     const kept = seqs.findIndex((seq) => seq > fact.throughSeq);
     const dropped = kept === -1 ? messages.length : kept;
     for (const label of fact.labels ?? []) labels.add(label);
-    messages.splice(0, dropped, { id: `compaction/${fact.seq}`, role: "user", parts: fact.summary });
+    messages.splice(0, dropped, summaryOf(fact));
     seqs.splice(0, dropped, fact.throughSeq);
   };
   return {
     messages,
+    seqs,
     get labels() {
       return [...labels];
+    },
+    get remote() {
+      return remote;
     },
     apply(fact) {
       if (fact.type === "message.added") addMessage(fact);
@@ -68,4 +75,13 @@ export function conversation(): Conversation {
       else if (fact.type === "context.compacted") compact(fact);
     },
   };
+}
+
+function resultsOf(answer: string, parts: readonly ToolResultPart[]): Message {
+  const inherited = [...new Set(parts.flatMap((part) => part.output.labels ?? []))];
+  return { id: `${answer}/results`, role: "user", parts, ...(inherited.length > 0 && { labels: inherited }) };
+}
+
+function summaryOf({ seq, summary: parts, labels }: FactOf<"context.compacted">): Message {
+  return { id: `compaction/${seq}`, role: "user", parts, ...(labels !== undefined && { labels }) };
 }

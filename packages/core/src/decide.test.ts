@@ -56,6 +56,7 @@ function run(change: Partial<RunState> = {}): RunState {
     steps: {},
     stepFailures: {},
     stepIntents: {},
+    stepReserved: {},
     answers: {},
     ...change,
   };

@@ -240,14 +240,24 @@ export type FactBody =
       readonly handoff?: string;
     }
   /** Intent of one step of a flow or hook that is not `safe`; absent for `safe` ones. `name` is the step's key in its action. */
-  | { readonly type: "step.started"; readonly name: string; readonly attemptId: string; readonly rerun: Rerun }
+  | {
+      readonly type: "step.started";
+      readonly name: string;
+      readonly attemptId: string;
+      readonly rerun: Rerun;
+      /** Set aside for the model that the step asks. */
+      readonly reserved?: Limits;
+    }
   /** `failed`: the step threw this; code that runs again gets the same error. */
   | {
       readonly type: "step.finished";
       readonly name: string;
       readonly value: Json;
       readonly failed?: string;
+      /** Of the model that the step asked. */
       readonly usage?: Usage;
+      /** What may have been spent where nobody said how much. */
+      readonly lost?: Limits;
     }
   | {
       readonly type: "request.opened";

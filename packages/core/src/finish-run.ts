@@ -9,10 +9,11 @@ import type { Hold } from "./hold.ts";
 import { runStopHooks } from "./hooks.ts";
 import type { Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
+import { makeRoom } from "./make-room.ts";
 import { addUsage, errorOutput, type Message, type Usage } from "./message.ts";
 import { isSettledByTool, outputEnd, settleOutput } from "./output.ts";
 import type { CallState, RunState } from "./session-state.ts";
-import { sumOfLost } from "./state.ts";
+import { sumOfLost } from "./run-steps.ts";
 import { storedPrefix } from "./prefix.ts";
 import { noticeTimer, notifyParent, stopTasks } from "./tasks.ts";
 
@@ -41,12 +42,14 @@ export async function finish(hold: Hold, reason: StopReason): Promise<void> {
   // a call beside the last tool may have ended after its round: the answer is there all the same
   if ((reason === "budget" || reason === "max-turns") && (await settleOutput(hold))) return;
   if (reason === "budget" && (await askForMore(hold))) return;
+  const room = reason === "context-exceeded" ? await makeRoom(hold) : undefined;
+  if (room?.made === true) return;
   const end =
     reason === "end-turn"
       ? await outputEnd(hold, hold.state.prefix === undefined ? [] : (await storedPrefix(hold)).tools)
       : ({ type: "done" } as const);
   if (end.type === "repair") return void (await hold.append([end.fact]));
-  if (end.type === "done") return finishRun(hold, reason, run?.turn?.error, [], end.output);
+  if (end.type === "done") return finishRun(hold, reason, room?.problem ?? run?.turn?.error, [], end.output);
   const message = `The model's answer does not fit the output schema: ${end.problem}`;
   await finishRun(hold, "error", { code: "output-invalid", message, retryable: false });
 }

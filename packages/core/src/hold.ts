@@ -10,8 +10,9 @@ import { foldOwn, type Folds, writableFolds } from "./folds.ts";
 import type { AppendOptions, Journal } from "./journal.ts";
 import type { Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
-import type { Plugin } from "./plugin.ts";
+import { asksForTools, type Plugin } from "./plugin.ts";
 import type { Tool } from "./tool.ts";
+import { codeTools, toolsNow } from "./tool-set.ts";
 import { Stop } from "./stop.ts";
 import type { SessionState } from "./session-state.ts";
 import { initialState, reduce, STATE_VERSION } from "./state.ts";
@@ -24,6 +25,7 @@ export async function openHold(journal: Journal, definitions: Definitions): Prom
   const folded = await foldLog(journal, definitions);
   const hold = new Hold(journal, definitions, folded);
   for (const [plugin, error] of folded.failed) hold.foldFailed(plugin, error);
+  if (hold.state.run !== undefined) await hold.askForTools();
   return hold;
 }
 
@@ -75,7 +77,7 @@ export class Hold {
     this.definitions = definitions;
     this.agent = folded.agent;
     this.#plugins = folded.plugins;
-    this.tools = toolsOf(definitions, folded.agent);
+    this.tools = codeTools(definitions.plugins, folded.agent);
     journal.signal.addEventListener("abort", () => this.#stopAll(journal.signal.reason, false), { once: true });
     this.state = folded.state;
     this.#folds = folded.folds;
@@ -136,6 +138,17 @@ export class Hold {
   async refresh(): Promise<void> {
     const agent = this.definitions.agent(this.state.agent);
     if (agent === this.agent) return;
+    await this.#takeCharge(agent);
+    if (this.state.run !== undefined) await this.askForTools();
+  }
+
+  /** Asks the plugins that know their tools only now: once a run, and where a hold takes one up. */
+  async askForTools(): Promise<void> {
+    if ([...this.definitions.plugins, ...this.agent.plugins].some(asksForTools))
+      this.tools = await toolsNow(this, this.agent);
+  }
+
+  async #takeCharge(agent: Agent<unknown>): Promise<void> {
     const plugins = pluginsOf(this.definitions, agent, this.state.parent);
     const known = new Map(this.#plugins.flatMap(({ name, fold }) => (fold === undefined ? [] : [[name, fold]])));
     const same = agent.name === this.agent.name; // of another agent a plugin of the same name may be another one
@@ -151,7 +164,7 @@ export class Hold {
     }
     this.agent = agent;
     this.#plugins = plugins;
-    this.tools = toolsOf(this.definitions, agent);
+    this.tools = codeTools(this.definitions.plugins, agent);
   }
 
   /** A signal for one piece of work: aborts when the hold is lost and, with `halts`, when the run is halted. */
@@ -325,11 +338,6 @@ function pluginsOf(definitions: Definitions, agent: Agent<unknown>, parent: Pare
     }),
   );
   return [...definitions.plugins, ...inherited, ...agent.plugins];
-}
-
-function toolsOf(definitions: Definitions, agent: Agent<unknown>): ReadonlyMap<string, Tool> {
-  const shared = definitions.plugins.flatMap((plugin) => plugin.tools ?? []);
-  return new Map([...shared, ...agent.tools].map((tool) => [tool.name, tool]));
 }
 
 async function foldLog(journal: Journal, definitions: Definitions): Promise<Folded> {

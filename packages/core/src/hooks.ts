@@ -1,5 +1,7 @@
 /** Running the hooks of plugins: in list order, the first outermost, each with a time limit and a stated failure. */
 
+import { askModel } from "./ask-model.ts";
+import { compact } from "./compact.ts";
 import { CapstanError, forgettable, messageOf } from "./errors.ts";
 import type { PlanEntry } from "./event.ts";
 import type { Hold } from "./hold.ts";
@@ -17,6 +19,7 @@ import type {
   RejectedCall,
   ToolNext,
 } from "./plugin.ts";
+import { modelOfRun } from "./output.ts";
 import { workspaceMissing } from "./perform-tool.ts";
 import { namingChanges } from "./prefix-watch.ts";
 import { performStep, uniqueNames } from "./steps.ts";
@@ -48,7 +51,7 @@ export async function runInputHooks(hold: Hold, message: Message): Promise<Input
     let inner: InputOutcome | undefined;
     const attempt = timeLimited(hold, hook.plugin, "input", async (signal, pause) => {
       const context = {
-        ...hookContext(hold, hook.plugin, `input/${message.id}`, signal),
+        ...hookContext(hold, hook.plugin, `input/${message.id}`, { signal, pause }),
         answer: (text: string): InputOutcome => ({ type: "answer", text }),
         refuse: (reason: string): InputOutcome => ({ type: "refuse", reason }),
       };
@@ -74,8 +77,8 @@ export async function runPrepareHooks(
   const changes: PrepareChange[] = [];
   for (const plugin of hold.plugins) {
     if (plugin.prepare === undefined) continue;
-    const change = await timeLimited(hold, plugin, "prepare", async (signal) =>
-      plugin.prepare?.(request, hookContext(hold, plugin, `prepare/${turn}`, signal)),
+    const change = await timeLimited(hold, plugin, "prepare", async (signal, pause) =>
+      plugin.prepare?.(request, hookContext(hold, plugin, `prepare/${turn}`, { signal, pause })),
     ).catch((error: unknown) => {
       if (!isPassedOver(hold, plugin, error)) throw error;
     });
@@ -115,7 +118,7 @@ export async function runToolHooks(hold: Hold, call: HookedCall, perform: ToolNe
     let inner: ToolOutput | undefined;
     const attempt = timeLimited(hold, hook.plugin, "tool", async (signal, pause) => {
       const context = {
-        ...hookContext(hold, hook.plugin, `call/${call.callId}`, signal),
+        ...hookContext(hold, hook.plugin, `call/${call.callId}`, { signal, pause }),
         answer: (text: string, options?: { readonly isError?: boolean }): ToolOutput => textOutput(text, options),
         deny: refusal,
       };
@@ -180,8 +183,8 @@ export async function runStopHooks(hold: Hold): Promise<readonly string[]> {
   for (const plugin of hold.plugins) {
     if (plugin.stop === undefined) continue;
     try {
-      const more = await timeLimited(hold, plugin, "stop", async (signal) =>
-        plugin.stop?.(state, hookContext(hold, plugin, `stop/${state.run?.turns ?? 0}`, signal)),
+      const more = await timeLimited(hold, plugin, "stop", async (signal, pause) =>
+        plugin.stop?.(state, hookContext(hold, plugin, `stop/${state.run?.turns ?? 0}`, { signal, pause })),
       );
       if (typeof more === "string") said.push(more);
     } catch (error) {
@@ -190,6 +193,13 @@ export async function runStopHooks(hold: Hold): Promise<readonly string[]> {
     }
   }
   return said;
+}
+
+/** One plugin's chance to make room. Throws what it throws. */
+export function runOverflowHook(hold: Hold, plugin: Plugin, request: ModelRequest): Promise<void> {
+  return timeLimited(hold, plugin, "overflow", async (signal, pause) =>
+    plugin.overflow?.(request, hookContext(hold, plugin, `overflow/${hold.state.run?.turns ?? 0}`, { signal, pause })),
+  );
 }
 
 /** Whether the plugin wants its failure ignored; it is then said in a notice. */
@@ -215,7 +225,9 @@ function nextWith<Name extends "input" | "tool">(
   return [plugins.length, undefined];
 }
 
-function hookContext(hold: Hold, plugin: Plugin, scope: string, signal: AbortSignal): HookContext {
+type Limit = { readonly signal: AbortSignal; readonly pause: Pause };
+
+function hookContext(hold: Hold, plugin: Plugin, scope: string, { signal, pause }: Limit): HookContext {
   const unique = uniqueNames(`Plugin ${plugin.name}`);
   const runId = hold.state.run?.id ?? "";
   const prefix = scope.startsWith("call/") ? `${scope}/${plugin.name}` : `${runId}/${scope}/${plugin.name}`; // a call id names its run
@@ -259,6 +271,19 @@ function hookContext(hold: Hold, plugin: Plugin, scope: string, signal: AbortSig
       return { hash: await hold.journal.putBlob(new TextEncoder().encode(clean)), text: clean };
     },
     keptText: async (hash) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(await hold.journal.blob(hash)),
+    askModel: (name, question) => {
+      unique(name);
+      return forgettable(pause(askModel(hold, `${prefix}/${name}`, question, signal)));
+    },
+    conversation: async () => (await hold.conversation()).messages,
+    model: async () => {
+      const { id, capabilities } = await modelOfRun(hold);
+      return { id, capabilities };
+    },
+    compact: async (compaction) => {
+      signal.throwIfAborted(); // a hook that took too long is not heard any more
+      return compact(hold, plugin.name, compaction);
+    },
     notice: (title, detail) => hold.notice("info", plugin.name, title, detail),
   };
 }

@@ -4,9 +4,10 @@ import { CapstanError } from "./errors.ts";
 import type { Message, Part } from "./message.ts";
 import { isPart } from "./model-part.ts";
 import { membersOf } from "./output-shape.ts";
+import { serverOf } from "./tool-name.ts";
 
 /** What no provider takes as the name of a call. */
-const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+const NAME = /^[a-zA-Z0-9_-]{1,64}$/; // one of an MCP server goes out by another
 const ROLES: readonly Message["role"][] = ["user", "assistant", "system"];
 /** Parts that only an answer has. */
 const ANSWERS: readonly Part["type"][] = ["tool-call", "reasoning", "source"];
@@ -56,7 +57,8 @@ function isImportedPart(part: unknown): boolean {
 
 function misplaced({ role, parts }: Message): string | undefined {
   for (const part of parts) {
-    if (part.type === "tool-call" && !NAME.test(part.name)) return `calls a tool by a name that none can have`;
+    if (part.type === "tool-call" && !NAME.test(part.name) && serverOf(part.name) === undefined)
+      return `calls a tool by a name that none can have`;
     if (role !== "assistant" && ANSWERS.includes(part.type)) return `has a ${part.type}, but is not the assistant's`;
     if (role !== "user" && part.type === "tool-result") return "gives results, but is not the user's";
   }

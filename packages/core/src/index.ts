@@ -1,10 +1,12 @@
 /** @capstan/core: messages, events, the loop and its ports. Every public name, and nothing else. */
 
 export { agent } from "./agent.ts";
+export type { ModelAnswer, ModelQuestion } from "./ask-model.ts";
 export type { Agent, AgentDefinition, AgentLimits, Instructions, Permission, PermissionRules } from "./agent.ts";
 export { budgetLeft } from "./budget.ts";
 export { systemClock, sleep, type Clock } from "./clock.ts";
 export { cachePlan, LOOK_BACK_BLOCKS } from "./cache-plan.ts";
+export type { Compacted, Compaction } from "./compact.ts";
 export { conversation, CONVERSATION_FACTS, type Conversation } from "./conversation.ts";
 export { decide, type Action, type HaltReason } from "./decide.ts";
 export type { Definitions } from "./definitions.ts";
@@ -63,12 +65,13 @@ export type {
 export type { Model, ModelCapabilities, ModelEvent, ModelRequest, ModelSettings, Price, ToolSpec } from "./model.ts";
 export type { Accepted, MailBody, MailboxEntry, Op, OpOf } from "./op.ts";
 export { callFacts, policyOf, verdictIn } from "./permission/policy.ts";
-export { evaluate, parseRule, PERMISSION_MODES, rulesFor } from "./permission/permission.ts";
+export { evaluate, isMeant, parseRule, PERMISSION_MODES, rulesFor } from "./permission/permission.ts";
 export type { CallFacts, PermissionMode, Policy, Rule, Verdict } from "./permission/permission.ts";
 export { claudeRules, type ClaudePlaces, type ClaudeRules } from "./permission/permission-claude.ts";
 export { explain, type Explanation, type NeedVerdict } from "./permission/permission-explain.ts";
-export { plugin } from "./plugin.ts";
+export { listedTools, plugin } from "./plugin.ts";
 export { withCost } from "./price.ts";
+export { partSize, sizeOf, textSize } from "./prompt-size.ts";
 export type {
   HookContext,
   HookedCall,
@@ -83,6 +86,7 @@ export type {
   RejectedCall,
   ToolHookContext,
   ToolNext,
+  ToolSource,
 } from "./plugin.ts";
 export { isProtectedPath } from "./permission/protected-path.ts";
 export { redactor, type Redactor } from "./redact.ts";
@@ -124,6 +128,7 @@ export type {
   Store,
 } from "./store.ts";
 export { builtIn, flowTool, tool } from "./tool.ts";
+export { modelName, serverOf } from "./tool-name.ts";
 export type {
   FlowAnswer,
   FormOptions,

@@ -5,12 +5,13 @@ import { CapstanError, messageOf } from "./errors.ts";
 import type { Hold } from "./hold.ts";
 import { LIMITS } from "./limits.ts";
 import { errorOutput, type ToolCallPart, type ToolOutput } from "./message.ts";
+import { judge } from "./permission/policy.ts";
 import type { Redactor } from "./redact.ts";
 import { endedOrIgnored, IGNORED, type Stop } from "./stop.ts";
 import type { Probe, Tool, ToolContext, ToolProgress, ToolResult } from "./tool.ts";
 import { toOutput } from "./tool-output.ts";
 import { within } from "./within.ts";
-import type { Workspace } from "./workspace.ts";
+import type { Need, Workspace } from "./workspace.ts";
 
 type Granted = { readonly attempt: number; readonly idempotencyKey: string; readonly checked: unknown };
 
@@ -21,7 +22,9 @@ export async function performTool(hold: Hold, tool: Tool, part: ToolCallPart, gr
   const stop = hold.stop({ halts: tool.interruptible });
   const progress = progressOf(hold, part.callId);
   const workspace = await openWorkspace(hold);
-  const context = toolContext(hold, part, granted, stop, workspace, progress.show);
+  const context: ToolContext = Object.assign(toolContext(hold, part, granted, stop, workspace, progress.show), {
+    judge: (needs: readonly Need[]) => judge(hold, { ...tool, needs: () => needs }, granted.checked),
+  });
   let limit: Deadline | undefined;
   try {
     const execution = body.execute(granted.checked, context);

@@ -1,11 +1,13 @@
 /** Plugins: named bundles of behaviour that hook into the loop. */
 
+import type { ModelAnswer, ModelQuestion } from "./ask-model.ts";
+import type { Compacted, Compaction } from "./compact.ts";
 import type { Definitions } from "./definitions.ts";
 import { CapstanError } from "./errors.ts";
 import type { Envelope, Fact, PlanEntry } from "./event.ts";
 import type { Json } from "./json.ts";
 import type { Message, Part, ToolOutput } from "./message.ts";
-import type { ModelEvent, ModelRequest, ModelSettings, ToolSpec } from "./model.ts";
+import type { Model, ModelEvent, ModelRequest, ModelSettings, ToolSpec } from "./model.ts";
 import type { SessionState } from "./session-state.ts";
 import type { PermissionWord, StepPerform, Tool } from "./tool.ts";
 import type { Workspace } from "./workspace.ts";
@@ -34,6 +36,14 @@ export type HookContext<Own = unknown> = {
   keepText(text: string): Promise<KeptText>;
   /** Throws `blob-missing`. */
   keptText(hash: string): Promise<string>;
+  /** A question to a model beside the conversation: a named step, paid from the run's budget. Its time is not the hook's. */
+  askModel(name: string, question: ModelQuestion): Promise<ModelAnswer>;
+  /** The messages that the model would be asked with now. The list is live: copy what is kept. */
+  conversation(): Promise<readonly Message[]>;
+  /** The model that the run asks. */
+  model(): Promise<Pick<Model, "id" | "capabilities">>;
+  /** A summary takes the place of the conversation's beginning from the next request on, this one included. */
+  compact(compaction: Compaction): Promise<Compacted>;
   /** Tells people something, live only. */
   notice(title: string, detail?: string): void;
 };
@@ -83,10 +93,12 @@ export type RejectedCall = {
   readonly input: Json;
   readonly cause: "unknown-tool" | "wrong-arguments";
   readonly tool?: Tool;
-  /** Tools that may be called. */
+  /** Tools that may be called, by the names that the model knows. */
   readonly known: readonly string[];
 };
 export type ModelNext = (request: ModelRequest) => AsyncIterable<readonly ModelEvent[]>;
+
+export type ToolSource = () => readonly Tool[] | Promise<readonly Tool[]>;
 
 export type PluginDefinition<Own> = {
   readonly name: string;
@@ -105,11 +117,17 @@ export type PluginDefinition<Own> = {
     output: ToolOutput,
     context: { readonly own: Own },
   ): Promise<ToolOutput | void> | ToolOutput | void;
+  /** A turn did not fit the model's context: a hook that compacts with the trigger `overflow` has it tried again, once. */
+  overflow?(request: ModelRequest, context: HookContext<Own>): Promise<void> | void;
   /** Before a run ends: returns one more message for the model, or nothing. */
   stop?(state: SessionState, context: HookContext<Own>): Promise<string | void> | string | void;
   /** Every event once, in order, from an own bounded queue. Never awaited by the loop; only the next event waits for it. */
   on?(event: Envelope): Promise<void> | void;
-  readonly tools?: readonly Tool[];
+  /**
+   * A list, or a function that is asked where a run begins and where a process takes a session up; what it gives stays for
+   * that run. It has the time of a hook; where it fails, what it gave last holds. An agent's own tool of the same name wins.
+   */
+  readonly tools?: readonly Tool[] | ToolSource;
   /** Called once when a runtime opens, with what that runtime knows; what it returns is disposed when the runtime closes. */
   open?(runtime: Definitions): Promise<AsyncDisposable | void> | AsyncDisposable | void;
   /** What happens when a hook of this plugin throws or times out; default as in the table of docs/plugins.md. */
@@ -121,6 +139,16 @@ export type PluginDefinition<Own> = {
 };
 /** A plugin whose own state is hidden: what an agent holds. */
 export type Plugin = PluginDefinition<unknown>;
+
+/** The tools that a plugin lists: none of one that is asked for them where a run begins. */
+export function listedTools({ tools = [] }: Plugin): readonly Tool[] {
+  return typeof tools === "function" ? [] : tools;
+}
+
+/** Whether its tools are known only where a run begins. */
+export function asksForTools({ tools }: Plugin): boolean {
+  return typeof tools === "function";
+}
 
 /** Defines a plugin; `Own` is the type of its fold. Throws `plugin-invalid`. */
 export function plugin<Own = undefined>(definition: PluginDefinition<Own>): Plugin {

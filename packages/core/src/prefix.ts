@@ -75,15 +75,14 @@ function prefixFact(hold: Hold, prefix: Prefix, key: string, cause: string, base
 }
 
 async function renderAgent(hold: Hold): Promise<Prefix> {
-  const { agent, definitions, state } = hold;
+  const { agent, definitions, state, tools } = hold;
   const overridden = state.run?.agent === agent.name ? state.run.overrides?.instructions : undefined;
   const system =
     overridden ??
     (typeof agent.instructions === "string" ? agent.instructions : await instructionsOf(hold, agent.instructions));
   const allowed = state.run?.overrides?.tools;
-  const tools = [...definitions.plugins.flatMap((plugin) => plugin.tools ?? []), ...agent.tools];
-  const specs = tools
-    .filter((tool) => allowed === undefined || allowed.includes(tool.name))
+  const specs = Array.from(tools.values())
+    .filter((tool) => tool.hidden !== true && (allowed === undefined || allowed.includes(tool.name)))
     .concat((await finalTool(hold)) ?? [])
     .map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   return remember(definitions.redactor.text(system), specs);

@@ -11,12 +11,14 @@ import type { Journal } from "./journal.ts";
 import { hashJson, type Json } from "./json.ts";
 import type { Model } from "./model.ts";
 import { observe } from "./observe.ts";
-import { checkRules } from "./permission/permission.ts";
-import type { Plugin } from "./plugin.ts";
+import type { Policy } from "./permission/permission.ts";
+import { asksForTools, listedTools, type Plugin } from "./plugin.ts";
 import { policyOf } from "./permission/policy.ts";
 import { type Redactor, redactor } from "./redact.ts";
 import { drive } from "./run.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
+import type { Tool } from "./tool.ts";
+import { checkKnownRules } from "./tool-set.ts";
 import type { Workspace, WorkspaceFactory } from "./workspace.ts";
 
 export class Registry implements Definitions {
@@ -166,19 +168,27 @@ export class Registry implements Definitions {
     if (twice !== undefined) {
       throw new CapstanError("agent-invalid", `Two agents are named ${twice}; names are unique in a runtime`);
     }
-    const shared = this.plugins.flatMap((plugin) => plugin.tools ?? []);
+    const shared = this.plugins.flatMap(listedTools);
+    const known = (policy: Policy, tools: readonly Tool[], plugins: readonly Plugin[]): void => {
+      if (plugins.some(asksForTools)) return; // said where a run begins
+      checkKnownRules(
+        policy,
+        tools.map(({ name }) => name),
+      );
+    };
     for (const agent of agents) {
       refuseTwice("plugin", [...this.plugins, ...agent.plugins]);
       refuseTwice("tool", [...shared, ...agent.tools]);
-      const names = [...shared, ...agent.tools].map((tool) => tool.name);
-      checkRules(policyOf({ mode: "ask", rules: [] }, agent.permission, {}), names);
+      const rules = policyOf({ mode: "ask", rules: [] }, agent.permission, {});
+      known(rules, [...shared, ...agent.tools], [...this.plugins, ...agent.plugins]);
       refuseNobody(agent, [...this.#agents.values(), ...agents]);
       await this.model(agent);
     }
-    const everywhere = [...this.#agents.values(), ...agents].flatMap((agent) => agent.tools);
-    checkRules(
+    const everywhere = [...this.#agents.values(), ...agents];
+    known(
       policyOf({ mode: "ask", rules: [] }, {}, this.permission),
-      [...shared, ...everywhere].map(({ name }) => name),
+      [...shared, ...everywhere.flatMap(({ tools }) => tools)],
+      [...this.plugins, ...everywhere.flatMap(({ plugins }) => plugins)],
     );
     for (const agent of agents) this.#agents.set(agent.name, agent);
     for (const plugin of this.#allPlugins()) {

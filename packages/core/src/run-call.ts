@@ -242,6 +242,7 @@ async function intend(
     toolHash: tool.hash,
     confinement: workspace?.confinement ?? "none",
     ...(grant.requestId !== undefined && { requestId: grant.requestId }),
+    ...(tool.server !== undefined && { server: tool.server }),
     ...(locations.length > 0 && { locations }),
   };
   const stored = await hold.append([fact], { sync: tool.rerun !== "safe" });

@@ -17,6 +17,7 @@ import { type Judged, permissionRequest, runCall } from "./run-call.ts";
 import { leftBegun } from "./settle-call.ts";
 import type { CallState } from "./session-state.ts";
 import type { Tool } from "./tool.ts";
+import { modelName } from "./tool-name.ts";
 import { checkedBy } from "./within.ts";
 
 /**
@@ -93,7 +94,7 @@ async function judgeAll(hold: Hold): Promise<ReadonlyMap<string, Judged>> {
     const passed = await checkedBy(hold, tool.schema, copyJson(part.input));
     if (!passed.ok) {
       const said = typeof part.input === "string" ? "its arguments are not valid JSON" : passed.problem;
-      refused.push(await rejected(hold, part, `Wrong arguments for ${name}: ${said}`, tool));
+      refused.push(await rejected(hold, part, `Wrong arguments for ${modelName(name)}: ${said}`, tool));
       continue;
     }
     const verdict = await judge(hold, tool, passed.value);
@@ -118,7 +119,8 @@ async function judgeAll(hold: Hold): Promise<ReadonlyMap<string, Judged>> {
 async function rejected(hold: Hold, part: ToolCallPart, problem: string, tool?: Tool): Promise<Finished> {
   const { callId, name, input } = part;
   const cause = tool === undefined ? ("unknown-tool" as const) : ("wrong-arguments" as const);
-  const call = { callId, name, input, cause, known: usableTools(hold), ...(tool !== undefined && { tool }) };
+  const known = usableTools(hold).map(modelName);
+  const call = { callId, name, input, cause, known, ...(tool !== undefined && { tool }) };
   const output = await runRejectHooks(hold, call, errorOutput(problem));
   const kept = await keepOutput(hold.journal, output);
   return finishedFact(hold, callId, name, output.isError === true ? "error" : "ok", kept);
@@ -224,7 +226,7 @@ function finishedFact(
 }
 
 function unknownTool(hold: Hold, name: string): string {
-  const names = usableTools(hold).join(", ") || "none";
+  const names = usableTools(hold).map(modelName).join(", ") || "none";
   return `There is no tool named ${JSON.stringify(name)}. Available: ${names}.`;
 }
 

@@ -102,6 +102,10 @@ export type RunState = {
   /** Messages of the finished steps that failed. */
   readonly stepFailures: { readonly [name: string]: string };
   readonly stepIntents: { readonly [name: string]: string };
+  /** Set aside for models that unfinished steps ask. */
+  readonly stepReserved: { readonly [name: string]: Limits };
+  /** The turn that did not fit, for which room was made last. */
+  readonly madeRoomAt?: number;
   readonly answers: { readonly [requestId: string]: ResolvedRequest };
 };
 export type ResolvedRequest = { readonly answer: Answer; readonly by: FactOf<"request.resolved">["by"] };
@@ -133,7 +137,7 @@ export type SessionState = {
   /** Tokens of the newest model call, in and out: what the context holds. */
   readonly contextTokens: number;
   /** The call that `contextTokens` is of: its answer, its model and its prefix. */
-  readonly counted?: { readonly messageId: string; readonly model: string; readonly prefixHash: string };
+  readonly counted?: { readonly messageId: string; readonly model: string; readonly prefixHash: string } | undefined;
   /** Of `agent`; `base` is the hash of what that alone says. */
   readonly prefix?: { readonly hash: string; readonly blob: string; readonly base: string; readonly agent: string };
   /** What the `instructions` functions returned, by agent. */

@@ -28,6 +28,7 @@ export async function startRun(hold: Hold, input: QueuedInput): Promise<void> {
   const timers =
     limits.wallMs === undefined ? [] : [{ name: `deadline/${input.runId}`, at: hold.journal.now() + limits.wallMs }];
   await hold.append([started], { timers });
+  await hold.askForTools();
   await takeInput(hold, input);
 }
 

@@ -5,11 +5,12 @@ import type { Fact, FactOf, Limits } from "./event.ts";
 import type { Json } from "./json.ts";
 import { addUsage, NO_USAGE, tokensOf, type ToolCallPart, type Usage } from "./message.ts";
 import { grantedBudget, type OpenRequest } from "./request.ts";
+import { finishedStep, startedStep, sumOfLost, withLostReservation } from "./run-steps.ts";
 import type { CallState, QueuedInput, RunState, SessionState, TaskState } from "./session-state.ts";
 import type { SessionStatus } from "./store.ts";
 
 /** Raised whenever the shape or meaning of the state changes: snapshots of another version are dropped. */
-export const STATE_VERSION = 6;
+export const STATE_VERSION = 7;
 
 /** With the name of an agent behind a slash: the step whose value is the text of its `instructions` function, which runs once a session. */
 export const INSTRUCTIONS_STEP = "instructions";
@@ -97,10 +98,11 @@ function change(state: SessionState, fact: Fact): Change {
     case "tool.finished":
       return finishedCall(state, fact);
     case "step.started":
-      return inRun(state, (run) => ({ ...run, stepIntents: { ...run.stepIntents, [fact.name]: fact.attemptId } }));
+      return inRun(state, (run) => startedStep(run, fact));
     case "step.finished":
       return {
         ...inRun(state, (run) => finishedStep(resumed(run, fact.at), fact)),
+        ...(fact.usage !== undefined && { usage: addUsage(state.usage, fact.usage) }),
         ...(fact.name.startsWith(INSTRUCTIONS_STEP) && instructed(state, fact)),
       };
     case "request.opened":
@@ -108,7 +110,7 @@ function change(state: SessionState, fact: Fact): Change {
     case "request.resolved":
       return resolvedRequest(state, fact);
     case "context.compacted":
-      return { compactedThrough: fact.throughSeq };
+      return compacted(state, fact);
     case "task.started":
       return startedTask(state, fact);
     case "task.finished":
@@ -214,6 +216,7 @@ function startedRun(state: SessionState, fact: FactOf<"run.started">): RunState 
     steps: {},
     stepFailures: {},
     stepIntents: {},
+    stepReserved: {},
     answers: {},
   };
 }
@@ -260,21 +263,6 @@ function finishedTurn(state: SessionState, fact: FactOf<"turn.finished">): Chang
   if (tokens === 0) return { ...next, usage };
   const counted = { messageId: `${fact.runId}/turn/${fact.turn}/message`, model, prefixHash };
   return { ...next, usage, contextTokens: tokens, counted };
-}
-
-/** What a crash left open may have been paid for: it counts in full. */
-function withLostReservation(run: RunState): RunState {
-  const reserved = run.turn?.reason === undefined ? run.turn?.reserved : undefined;
-  if (run.turn === undefined || reserved === undefined) return run;
-  const { reserved: _counted, ...turn } = run.turn;
-  return { ...run, turn, lost: sumOfLost(run.lost, reserved) };
-}
-
-/** Tokens and money only. */
-export function sumOfLost(lost: Limits, more: Limits | undefined): Limits {
-  if (more === undefined) return lost;
-  const sum = (kind: "tokens" | "microUsd"): number => (lost[kind] ?? 0) + (more[kind] ?? 0);
-  return { tokens: sum("tokens"), microUsd: sum("microUsd") };
 }
 
 function startedTask(state: SessionState, fact: FactOf<"task.started">): Change {
@@ -359,11 +347,13 @@ function instructed(state: SessionState, { name, value }: FactOf<"step.finished"
   return { instructions: { ...state.instructions, [agent]: value } };
 }
 
-function finishedStep(run: RunState, { name, value, failed }: FactOf<"step.finished">): RunState {
-  const steps = { ...run.steps, [name]: value };
-  return failed === undefined
-    ? { ...run, steps }
-    : { ...run, steps, stepFailures: { ...run.stepFailures, [name]: failed } };
+/** What was counted is no longer what is sent; a turn that did not fit is void. */
+function compacted(state: SessionState, { throughSeq, tokensAfter, trigger }: FactOf<"context.compacted">): Change {
+  const { run } = state;
+  const next = { compactedThrough: throughSeq, contextTokens: tokensAfter, counted: undefined };
+  if (run === undefined || trigger !== "overflow") return next;
+  const { turn: _failed, ...rest } = run;
+  return { ...next, run: { ...rest, unanswered: true, madeRoomAt: run.turns } };
 }
 
 function addLimits(limits: Limits, more: Limits): Limits {

@@ -1,9 +1,10 @@
 /** Named steps of hooks and flows: recorded when they finish, answered from the log when the action runs again. */
 
 import { CapstanError, messageOf } from "./errors.ts";
-import type { NewFact, Rerun } from "./event.ts";
+import type { Limits, NewFact, Rerun } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { type Json, sha256, toJson } from "./json.ts";
+import type { Usage } from "./message.ts";
 import { askDoubt } from "./requests.ts";
 import type { StepPerform } from "./tool.ts";
 
@@ -17,6 +18,11 @@ type StepOptions = {
   readonly signal: AbortSignal;
   /** The call that a question about a doubt belongs to. */
   readonly callId?: string;
+  /** Of a step that asks a model: what is set aside for it, and what it came to; of a failed one the value is `null`. */
+  readonly paid?: {
+    readonly reserved?: Limits | undefined;
+    settled(value: Json): { readonly usage?: Usage; readonly lost?: Limits | undefined };
+  };
 };
 
 /** Performs the step once, as far as anyone can know, and returns its recorded value, or throws its recorded failure. */
@@ -35,6 +41,7 @@ export async function performStep(hold: Hold, options: StepOptions, perform: Ste
     if (settled !== "run-again") return record(hold, options, null);
   }
   if (rerun !== "safe") await intend(hold, options);
+  if (options.paid !== undefined) return recordPaid(hold, options, perform);
   if (callId === undefined) return record(hold, options, await performed(hold, options, perform));
   hold.stepping.set(callId, (hold.stepping.get(callId) ?? 0) + 1);
   try {
@@ -49,6 +56,16 @@ export async function performStep(hold: Hold, options: StepOptions, perform: Ste
   }
 }
 
+/** Paid is what fails, too, and what an interrupt stops. */
+async function recordPaid(hold: Hold, options: StepOptions, perform: StepPerform<Json | void>): Promise<Json> {
+  try {
+    return await record(hold, options, await performed(hold, options, perform));
+  } catch (error) {
+    if (!hold.journal.signal.aborted) await record(hold, options, null, messageOf(error));
+    throw error;
+  }
+}
+
 async function performed(hold: Hold, { name, signal }: StepOptions, perform: StepPerform<Json | void>): Promise<Json> {
   const runId = hold.state.run?.id;
   const idempotencyKey = sha256(`${hold.state.sessionId}/${name}`);
@@ -60,7 +77,7 @@ async function performed(hold: Hold, { name, signal }: StepOptions, perform: Ste
   return value;
 }
 
-async function intend(hold: Hold, { name, rerun }: StepOptions): Promise<void> {
+async function intend(hold: Hold, { name, rerun, paid }: StepOptions): Promise<void> {
   const { attemptId } = hold.journal;
   const intent: NewFact = {
     type: "step.started",
@@ -69,12 +86,18 @@ async function intend(hold: Hold, { name, rerun }: StepOptions): Promise<void> {
     name,
     attemptId,
     rerun,
+    ...(paid?.reserved !== undefined && { reserved: paid.reserved }),
   };
   await hold.append([intent], { sync: true });
 }
 
-async function record(hold: Hold, { name, rerun }: StepOptions, value: Json, failed?: string): Promise<Json> {
-  const failure = failed === undefined ? {} : { failed };
+async function record(hold: Hold, { name, rerun, paid }: StepOptions, value: Json, failed?: string): Promise<Json> {
+  const { usage, lost } = paid?.settled(value) ?? {};
+  const failure = {
+    ...(failed !== undefined && { failed }),
+    ...(usage !== undefined && { usage }),
+    ...(lost !== undefined && { lost }),
+  };
   const fact: NewFact = { type: "step.finished", key: `${name}/finished`, ...inRun(hold), name, value, ...failure };
   await hold.append([fact], { sync: rerun !== "safe" });
   return value;

@@ -1,6 +1,6 @@
 /** The store port: sessions, their logs and mailboxes in one place. `storeEngine` makes an engine of any store. */
 
-import type { Fact, FactBody } from "./event.ts";
+import type { Fact, FactBody, WorkspaceRef } from "./event.ts";
 import type { Json } from "./json.ts";
 import type { Usage } from "./message.ts";
 import type { Accepted, MailBody, MailboxEntry } from "./op.ts";
@@ -112,6 +112,8 @@ export type SessionSummary = {
   readonly key?: string;
   readonly tenant?: string;
   readonly title?: string;
+  /** Where its tools act; absent in sessions without a folder, and in those of the first stores. */
+  readonly workspace?: WorkspaceRef;
   readonly status: SessionStatus;
   /** Accepted inputs that no run has taken up yet. */
   readonly queued: number;

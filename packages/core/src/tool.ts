@@ -6,6 +6,8 @@ import { hashJson, type Json } from "./json.ts";
 import type { ToolOutput } from "./message.ts";
 import type { Actor, Answer, QuestionItem } from "./request.ts";
 import { type Schema, toJsonSchema } from "./schema.ts";
+import { isToolName, serverOf } from "./tool-name.ts";
+import type { Verdict } from "./permission/permission.ts";
 import type { Need, Workspace } from "./workspace.ts";
 
 export type ToolProgress = {
@@ -32,6 +34,11 @@ export type ToolContext = {
   readonly actor: Actor;
   /** Shown live, never stored. */
   readonly progress: (update: ToolProgress) => void;
+  /**
+   * What rules say of something more that this call turns out to touch, such as where a redirect leads. Nobody is asked.
+   * Only calls of one effect have it; without it nothing more is permitted.
+   */
+  readonly judge?: (needs: readonly Need[]) => Promise<Verdict>;
 };
 
 /** A string, JSON, a ready `ToolOutput`, or nothing. */
@@ -41,7 +48,7 @@ export type Probe = "happened" | "did-not" | "unknown";
 
 export type StepContext = { readonly signal: AbortSignal; readonly idempotencyKey: string };
 export type StepPerform<T> = (context: StepContext) => Promise<T> | T;
-export type FlowContext = Omit<ToolContext, "attempt" | "idempotencyKey"> & {
+export type FlowContext = Omit<ToolContext, "attempt" | "idempotencyKey" | "judge"> & {
   /** One named effect. A finished step answers from the log after a restart. `rerun` defaults to `never`. */
   readonly step: FlowStep;
   /** Asks a person for permission to go on. */
@@ -81,6 +88,7 @@ export type FlowStep = {
 export type FlowAnswer = { readonly allow: boolean; readonly reason?: string };
 
 type Common<Input> = {
+  /** Of a tool of an MCP server `mcp:server/tool`, which the model reads as `server__tool`. */
   readonly name: string;
   readonly description: string;
   readonly input: Schema<Input>;
@@ -116,6 +124,10 @@ export type FlowToolDefinition<Input> = Omit<Common<Input>, "timeoutMs"> & {
  */
 export type Tool = {
   readonly name: string;
+  /** The MCP server in its name: the tool asks unless a rule allows it, whatever it says of what it touches. */
+  readonly server?: string;
+  /** Left out of the model's list: a `prepare` hook shows it when it is wanted. It can be called all the same. */
+  readonly hidden?: true;
   readonly description: string;
   readonly kind: ToolKind;
   readonly rerun: Rerun;
@@ -170,24 +182,24 @@ export function builtIn(definition: Tool): Tool {
   return Object.freeze({ ...definition, builtIn: true });
 }
 
-const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
-
 function common<Input>(
   definition: Common<Input> & { readonly rerun?: Rerun },
 ): Omit<Tool, "rerun" | "interruptible" | "body" | "probe"> {
   const { name, description } = definition;
-  if (!NAME.test(name)) {
+  if (!isToolName(name)) {
     throw new CapstanError(
       "tool-invalid",
-      `Tool name ${JSON.stringify(name)} is not usable: letters, digits, "_" and "-", a letter first, at most 64`,
+      `Tool name ${JSON.stringify(name)} is not usable: letters, digits, "_" and "-", a letter first, at most 64; or mcp:server/tool`,
     );
   }
   if (description.trim() === "") throw new CapstanError("tool-invalid", `Tool ${name} needs a description`);
   if (definition.timeoutMs !== undefined && !(definition.timeoutMs > 0))
     throw new CapstanError("tool-invalid", `Tool ${name}: timeoutMs must be a number above 0`);
   const inputSchema = toJsonSchema(definition.input, `Tool ${name}`);
+  const server = serverOf(name);
   return {
     name,
+    ...(server !== undefined && { server }),
     description,
     kind: definition.kind ?? "other",
     parallel: definition.parallel ?? false,

@@ -6,11 +6,16 @@ import { LIMITS } from "./limits.ts";
 import { type Checked, checkNow, type Schema } from "./schema.ts";
 
 /** Throws the reason of an interrupt or of the end of the hold, and `timeout`. What comes later is ignored. */
-export async function within<T>(hold: Hold, what: string, work: T | Promise<T>): Promise<T> {
+export async function within<T>(
+  hold: Hold,
+  what: string,
+  work: T | Promise<T>,
+  ms: number = LIMITS.foreignMs,
+): Promise<T> {
   if (!(work instanceof Promise)) return work;
   const stop = hold.stop({ halts: true });
-  const cancel = hold.definitions.clock.after(LIMITS.foreignMs, () =>
-    stop.abort(new CapstanError("timeout", `${what} took longer than ${LIMITS.foreignMs} ms`)),
+  const cancel = hold.definitions.clock.after(ms, () =>
+    stop.abort(new CapstanError("timeout", `${what} took longer than ${ms} ms`)),
   );
   work.catch(() => undefined); // nobody listens to what was left
   try {

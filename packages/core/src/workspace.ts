@@ -57,6 +57,8 @@ export type RunOptions = {
   /** Added to the allow-listed environment. */
   readonly env?: { readonly [name: string]: string };
   readonly input?: string;
+  /** Given its standard input once it has started, to write to it while it runs, and to end it. Comes instead of `input`. */
+  readonly onInput?: (input: NodeJS.WritableStream) => void;
   readonly timeoutMs: number;
   /** Bytes kept of each stream: the first and the last half, with a marker between. */
   readonly maxOutputBytes: number;

@@ -1,3 +1,11 @@
 /** MCP server: agents and tools for MCP clients. */
 
-export {};
+export { listenMcp, type ListeningMcp, type ListenOptions } from "./serve/listen.ts";
+export {
+  mcpHandler,
+  type McpHandler,
+  type McpHandlerOptions,
+  type McpStdio,
+  serveMcpStdio,
+  type ServeMcpOptions,
+} from "./serve/serve-mcp.ts";

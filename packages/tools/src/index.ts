@@ -1,6 +1,7 @@
 /** @capstan/tools: file tools, the shell and the local workspace. */
 
 export { askTool } from "./ask.ts";
+export { attachments, type AttachmentsOptions } from "./attachments.ts";
 export { codingTools } from "./coding-tools.ts";
 export {
   editTool,
@@ -22,6 +23,8 @@ export type {
   ConfinedPlace,
   ConfinedStart,
   Confiner,
+  Gateway,
+  GatewayGrant,
   OnFallback,
   Sandbox,
   SandboxLimits,

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import {
   agent,
   type Fact,
+  listedTools,
   memoryStore,
   openRuntime,
   type Runtime,
@@ -42,7 +43,7 @@ describe("backgroundShell", () => {
   });
 
   async function call(name: string, input: unknown, context?: Partial<ToolContext>): Promise<ToolOutput> {
-    const found = shell.tools?.find((tool) => tool.name === name);
+    const found = listedTools(shell).find((tool) => tool.name === name);
     if (found?.body.type !== "execute") throw new Error(`no tool ${name}`);
     calls += 1;
     const given = { ...at.context(), callId: `run_1/${calls}/0`, ...context };

@@ -1,6 +1,6 @@
 /** Which agent a command works with: one of the configuration, or one of the command's own. */
 
-import { type Agent, CapstanError, type PermissionRules, type Tool } from "@capstan/core";
+import { type Agent, CapstanError, listedTools, type PermissionRules, type Tool } from "@capstan/core";
 import type { Config } from "../config.ts";
 import { CODING_AGENT, codingAgent, type CodingOptions } from "./coding-agent.ts";
 import { DEMO_AGENT, demoAgent } from "./demo-agent.ts";
@@ -51,7 +51,7 @@ export function reachedFrom(agent: Agent<unknown>, config: Config | undefined): 
 
 /** The tools of an agent and those of the runtime's plugins. */
 export function toolsFor(config: Config | undefined, agent: Agent<unknown>): readonly Tool[] {
-  return [...(config?.plugins ?? []).flatMap((plugin) => plugin.tools ?? []), ...agent.tools];
+  return [...(config?.plugins ?? []).flatMap(listedTools), ...agent.tools];
 }
 
 /** Agents with those below them, each once. */

@@ -1,6 +1,7 @@
 /** The agent of `capstan run` when nobody brings one: works on the code of the current folder. */
 
-import { type Agent, agent, type Model, type Plugin } from "@capstan/core";
+import { type Agent, agent, listedTools, type Model, type Plugin } from "@capstan/core";
+import { type Definitions, NO_DEFINITIONS } from "./definitions.ts";
 import type { PluginSwitches } from "./settings.ts";
 
 export const CODING_AGENT = "coder";
@@ -10,6 +11,8 @@ export type CodingOptions = {
   readonly asks?: boolean;
   /** What the folder says itself, already framed. */
   readonly folderInstructions?: string;
+  /** Skills, commands, rules, tools and plugins beside its own. */
+  readonly definitions?: Definitions;
   /** Plugins that are switched off. */
   readonly without?: PluginSwitches;
 };
@@ -27,34 +30,57 @@ const INSTRUCTIONS = `You are a software engineer working in one folder of the u
 
 export async function codingAgent(
   model: Model | string,
-  { asks = false, folderInstructions, without = {} }: CodingOptions = {},
+  { asks = false, folderInstructions, definitions = NO_DEFINITIONS, without = {} }: CodingOptions = {},
 ): Promise<Agent> {
   const { askTool, codingTools } = await import("@capstan/tools");
+  const own = [...codingTools(), ...(asks ? [askTool] : [])];
+  const plugins = (await codingPlugins(definitions)).filter(
+    ({ name }) => without[name as keyof PluginSwitches] !== false,
+  ); // other names are not in it
+  const taken = new Set([...own, ...plugins.flatMap(listedTools)].map(({ name }) => name));
   return agent({
     name: CODING_AGENT,
     description: "Works on the code of a folder.",
     model,
     instructions: folderInstructions === undefined ? INSTRUCTIONS : `${INSTRUCTIONS}\n\n${folderInstructions}`,
-    tools: [...codingTools(), ...(asks ? [askTool] : [])],
-    plugins: (await codingPlugins()).filter(({ name }) => without[name as keyof PluginSwitches] !== false), // other names are not in it
+    tools: [...own, ...definitions.tools.filter(({ name }) => !taken.has(name))],
+    plugins,
   });
 }
 
-/** The outermost first: the loop is judged by results as the model sees them. */
-async function codingPlugins(): Promise<readonly Plugin[]> {
-  const [{ loopGuard }, { outputLimit }, { omissionGuard }, { readBeforeEdit }, { backgroundShell }] =
-    await Promise.all([
-      import("@capstan/plugins/loop-guard"),
-      import("@capstan/plugins/output-limit"),
-      import("@capstan/plugins/omission-guard"),
-      import("@capstan/plugins/read-before-edit"),
-      import("@capstan/tools"),
-    ]);
-  return [
+/** The outermost first: the loop is judged by results as the model sees them, skills judge calls as they are made. */
+async function codingPlugins({ commands: found, skills: set, ...more }: Definitions): Promise<readonly Plugin[]> {
+  const [
+    { commands },
+    { rules },
+    { skills },
+    { loopGuard },
+    { outputLimit },
+    { omissionGuard },
+    { readBeforeEdit },
+    tools,
+  ] = await Promise.all([
+    import("@capstan/plugins/commands"),
+    import("@capstan/plugins/rules"),
+    import("@capstan/plugins/skills"),
+    import("@capstan/plugins/loop-guard"),
+    import("@capstan/plugins/output-limit"),
+    import("@capstan/plugins/omission-guard"),
+    import("@capstan/plugins/read-before-edit"),
+    import("@capstan/tools"),
+  ]);
+  const { attachments, backgroundShell } = tools;
+  const own = [
+    commands(found, { also: set.skills.map(({ name, description }) => ({ name, description })) }),
+    attachments(),
+    rules(more.rules),
     loopGuard({ polling: ["shell_output", "shell_list"] }),
-    outputLimit({ tools: { read_file: READ_CHARACTERS } }),
+    outputLimit({ tools: { read_file: READ_CHARACTERS, skill: READ_CHARACTERS, skill_read: READ_CHARACTERS } }),
     omissionGuard(),
     readBeforeEdit(),
     backgroundShell(),
   ];
+  const last = skills(set);
+  const names = new Set([...own, last].map(({ name }) => name));
+  return [...own, ...more.plugins.filter(({ name }) => !names.has(name)), last];
 }

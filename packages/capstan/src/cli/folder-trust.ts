@@ -3,8 +3,10 @@
 import { CapstanError } from "@capstan/core";
 import { settledTrust, type Trust } from "../trust.ts";
 import { CLAUDE_FILES } from "./claude-settings.ts";
+import { PROJECT_FOLDERS } from "./definitions.ts";
 import { INSTRUCTION_FILES } from "./folder-instructions.ts";
 import { inertLine } from "./inert.ts";
+import { SETTINGS_FILES } from "./project-settings.ts";
 
 export type AskTrust = (trust: Trust) => Promise<boolean>;
 export type FolderTrust = {
@@ -13,12 +15,13 @@ export type FolderTrust = {
   readonly unused?: string;
 };
 
-const USED: ReadonlySet<string> = new Set([...CLAUDE_FILES, ...INSTRUCTION_FILES]);
+const FILES: ReadonlySet<string> = new Set([...CLAUDE_FILES, ...INSTRUCTION_FILES, ...SETTINGS_FILES]);
+const FOLDERS: readonly string[] = Object.values(PROJECT_FOLDERS).flat();
 const SHOWN = 3;
 
 /** Never throws for what is in the folder: it is used, or it is said why not. */
 export async function folderTrust(root: string, ask: AskTrust | undefined): Promise<FolderTrust> {
-  const isUsed = ({ files, changed }: Trust): boolean => [...files, ...changed].some((name) => USED.has(name));
+  const isUsed = ({ files, changed }: Trust): boolean => [...files, ...changed].some(isOfUse);
   const asked: AskTrust | undefined = ask && (async (seen) => isUsed(seen) && (await ask(seen)));
   try {
     const trust = await settledTrust(root, asked === undefined ? {} : { ask: asked });
@@ -31,8 +34,12 @@ export async function folderTrust(root: string, ask: AskTrust | undefined): Prom
   }
 }
 
+function isOfUse(name: string): boolean {
+  return FILES.has(name) || FOLDERS.some((folder) => name.startsWith(`${folder}/`));
+}
+
 function unusedLine({ folder, state, files }: Trust): string {
-  const names = files.filter((name) => USED.has(name));
+  const names = files.filter(isOfUse);
   const more = names.length > SHOWN ? ` and ${names.length - SHOWN} more` : "";
   const what = names.length === 0 ? "settings and instructions of this folder" : names.slice(0, SHOWN).join(", ");
   const why = state === "changed" ? "what you trusted has changed" : "you have not trusted this folder";

@@ -15,6 +15,11 @@ export async function readJsonFile<T>(path: string, schema: z.ZodType<T>): Promi
     const why = code === "ERR_ENCODING_INVALID_ENCODED_DATA" ? "it is not UTF-8 text" : messageOf(cause);
     throw invalid(path, why, cause);
   }
+  return parsedJson(path, text, schema);
+}
+
+/** The text of such a file, when it was read already. Throws `config-invalid`. */
+export function parsedJson<T>(path: string, text: string, schema: z.ZodType<T>): T {
   const parsed = schema.safeParse(parse(path, text));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;

@@ -7,6 +7,7 @@ import type { Config } from "../config.ts";
 import type { ImportFlags } from "./import-command.ts";
 import type { AnswerFlags } from "./request-answer.ts";
 import type { ExplainFlags } from "./policy-command.ts";
+import type { PackagesFlags } from "./packages-command.ts";
 import type { PruneFlags } from "./prune-command.ts";
 import type { ReplayFlags } from "./replay-command.ts";
 import type { ResumeFlags } from "./resume-command.ts";
@@ -83,6 +84,7 @@ function programOf(name: string, config: Config | undefined, act: Act): Command 
   addDoctor(program, place);
   addPolicy(program, place);
   addTrust(program, place);
+  addPackages(program, place);
   return program.addHelpText(
     "after",
     `\nExit codes: 0 done, 1 failed, 2 usage, 3 refused with nobody to ask, 4 limit, 5 waiting, 130 interrupted.\n`,
@@ -298,6 +300,18 @@ function sandboxOption(): Option {
 
 function collect(value: string, before: readonly string[]): readonly string[] {
   return [...before, value];
+}
+
+function addPackages(program: Command, { name, act }: Place): void {
+  program
+    .command("packages")
+    .description("shows the packages of skills, commands, rules, tools and plugins that you trust; adds or removes one")
+    .argument("[from]", "a folder, or the name of an installed npm package")
+    .option("--yes", "trust it as it is now without asking")
+    .option("--remove", "use it no more")
+    .action((from: string | undefined, flags: PackagesFlags) =>
+      act(async () => (await import("./packages-command.ts")).packagesCommand(name, from, flags)),
+    );
 }
 
 /** An empty text is what a script's unset variable leaves. */

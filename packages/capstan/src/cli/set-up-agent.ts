@@ -6,9 +6,11 @@ import type { Config } from "../config.ts";
 import { chosenAgent, toolsFor, withInner, withRules } from "./agents.ts";
 import { type ClaudeSettings, folderClaudeSettings, userClaudeSettings } from "./claude-settings.ts";
 import { CODING_AGENT } from "./coding-agent.ts";
+import { type Definitions, definitionsOrNone, type Note } from "./definitions.ts";
 import { type FolderInstructions, folderInstructions } from "./folder-instructions.ts";
 import { type AskTrust, folderTrust } from "./folder-trust.ts";
 import { inertLine } from "./inert.ts";
+import { withProjectSettings } from "./project-settings.ts";
 import type { Screen } from "./screen.ts";
 import type { Settings } from "./settings.ts";
 import { folderHooks, userHooks } from "./settings-plugins.ts";
@@ -34,16 +36,17 @@ export type AgentSetUp = {
   readonly plugins: readonly Plugin[];
   readonly notes: readonly Note[];
 };
-type Note = { readonly line: string; readonly verbose: boolean };
 
 /** Throws `agent-unknown`, `config-invalid` or `usage`. Nothing of a folder that is not trusted is in it. */
 export async function setUpAgent(place: AgentPlace): Promise<AgentSetUp> {
-  const { config, settings, name, model, root, asks, rules = {} } = place;
+  const { config, name, model, root, asks, rules = {} } = place;
   const isCoding = config === undefined && (name ?? CODING_AGENT) === CODING_AGENT;
-  const found = isCoding ? await surroundings(place) : NONE;
+  const found = isCoding ? await surroundings(place) : { ...NONE, settings: place.settings };
+  const { settings } = found;
   const coding = {
     asks,
     ...(found.instructions !== undefined && { folderInstructions: found.instructions.text }),
+    ...(found.definitions !== undefined && { definitions: found.definitions }),
     ...(settings.plugins !== undefined && { without: settings.plugins }),
   };
   const chosen = await chosenAgent({ config, name, model, defaultModel: settings.model, coding });
@@ -69,20 +72,32 @@ export function sayNotes(screen: Screen, notes: readonly Note[], verbose: boolea
 }
 
 type Found = {
+  /** Of the user, with what the folder may change. */
+  readonly settings: Settings;
+  readonly definitions?: Definitions;
+  /** Of the definitions. */
+  readonly notes: readonly Note[];
   readonly user: readonly ClaudeSettings[];
   readonly folder: readonly ClaudeSettings[];
   readonly instructions?: FolderInstructions | undefined;
   readonly unused?: string | undefined;
 };
-const NONE: Found = { user: [], folder: [] };
+const NONE: Omit<Found, "settings"> = { user: [], folder: [], notes: [] };
 
-async function surroundings({ root, askTrust }: AgentPlace): Promise<Found> {
-  if (root === undefined) return NONE;
+async function surroundings({ root, askTrust, settings: own }: AgentPlace): Promise<Found> {
+  if (root === undefined) {
+    return { ...NONE, settings: own, ...(await definitionsOrNone({ root, trust: undefined, settings: own })) };
+  }
   const real = await realpath(root).catch(() => root); // one that is gone is told by whoever opens it
   const [user, { trust, unused }] = await Promise.all([userClaudeSettings(real), folderTrust(real, askTrust)]);
+  const { settings, files } = await withProjectSettings(own, trust);
+  const { definitions, notes } = await definitionsOrNone({ root: real, trust, settings });
   return {
+    settings,
+    definitions,
+    notes,
     user: user === undefined ? [] : [user],
-    folder: trust === undefined ? [] : await folderClaudeSettings(trust),
+    folder: [...files, ...(trust === undefined ? [] : await folderClaudeSettings(trust))],
     instructions: trust === undefined ? undefined : await folderInstructions(trust),
     unused,
   };
@@ -111,8 +126,8 @@ function withAdded(
   return { ...settings, permission: { ...own, allow: all("allow"), ask: all("ask"), deny: all("deny") } };
 }
 
-function notesOf({ user, folder, instructions, unused }: Found): readonly Note[] {
-  const notes: Note[] = [];
+function notesOf({ user, folder, instructions, unused, notes: ofDefinitions }: Found): readonly Note[] {
+  const notes: Note[] = [...ofDefinitions];
   if (unused !== undefined) notes.push({ line: unused, verbose: false });
   if (instructions !== undefined) {
     const { names, bytes, left } = instructions;

@@ -32,13 +32,17 @@ export type SandboxSettings = {
 };
 /** What the coding agent has by default, and the hooks of settings files. */
 export const PLUGINS = [
+  "attachments",
   "background-shell",
+  "commands",
   "loop-guard",
   "omission-guard",
   "output-limit",
   "read-before-edit",
+  "rules",
   "settings-hooks",
   "settings-hooks-project",
+  "skills",
 ] as const;
 export type PluginSwitches = { readonly [name in (typeof PLUGINS)[number]]?: false };
 /** Rules given with "always", which Capstan writes itself. */
@@ -46,6 +50,10 @@ export type AlwaysRules = {
   readonly all?: readonly string[];
   readonly agents?: { readonly [agent: string]: readonly string[] };
 };
+/** Names of skills: only these, and not these. */
+export type SkillSettings = { readonly include?: readonly string[]; readonly exclude?: readonly string[] };
+/** A package that the user trusts as it was seen: the name of an npm package or an absolute path, and the hash of its files. */
+export type PackageSetting = { readonly from: string; readonly hash: string };
 export type Settings = {
   readonly model?: string;
   readonly permission?: Permission;
@@ -55,6 +63,8 @@ export type Settings = {
   readonly hooks?: { readonly [event: string]: unknown };
   /** What programs run in. Absent: they run as the user. */
   readonly sandbox?: SandboxSettings;
+  readonly skills?: SkillSettings;
+  readonly packages?: readonly PackageSetting[];
 };
 const absolute = z.string().refine((path) => isAbsolute(path), "it must be an absolute path");
 const sandboxSchema: z.ZodType<SandboxSettings> = z.strictObject({
@@ -63,6 +73,10 @@ const sandboxSchema: z.ZodType<SandboxSettings> = z.strictObject({
   network: z.union([z.boolean(), z.array(z.string().min(1))]).exactOptional(),
   writable: z.array(absolute).exactOptional(),
   readable: z.array(absolute).exactOptional(),
+});
+export const skillsSchema: z.ZodType<SkillSettings> = z.strictObject({
+  include: z.array(z.string().min(1)).exactOptional(),
+  exclude: z.array(z.string().min(1)).exactOptional(),
 });
 const settingsSchema: z.ZodType<Settings> = z.strictObject({
   model: z.string().min(1).exactOptional(),
@@ -73,6 +87,15 @@ const settingsSchema: z.ZodType<Settings> = z.strictObject({
   plugins: z.partialRecord(z.enum(PLUGINS), z.literal(false)).exactOptional(),
   hooks: z.record(z.string(), z.unknown()).exactOptional(),
   sandbox: sandboxSchema.exactOptional(),
+  skills: skillsSchema.exactOptional(),
+  packages: z
+    .array(
+      z.strictObject({
+        from: z.string().min(1),
+        hash: z.string().regex(/^[0-9a-f]{64}$/, "it is the hash that capstan packages shows"),
+      }),
+    )
+    .exactOptional(),
 });
 
 export function settingsFile(env: Env): string {

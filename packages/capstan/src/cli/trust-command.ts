@@ -107,12 +107,13 @@ export function askTrust(screen: Screen, readLine: LineReader | undefined): AskT
   };
 }
 
-function isOfAgent(): boolean {
+/** Whether a command that an agent runs has called this: what people decide is not decided there. */
+export function isOfAgent(): boolean {
   return (process.env["CAPSTAN_RUN"] ?? "") !== "";
 }
 
-async function confirmed(screen: Screen, ask: LineReader): Promise<boolean> {
+export async function confirmed(screen: Screen, ask: LineReader, what = "this folder"): Promise<boolean> {
   const { signal } = new AbortController();
-  const said = await screen.asking(() => ask("Trust this folder? yes (y), no (n) > ", signal));
+  const said = await screen.asking(() => ask(`Trust ${what}? yes (y), no (n) > `, signal));
   return /^(y|yes)$/i.test((said ?? "").trim());
 }

@@ -20,33 +20,34 @@ export type CallReading = {
   readonly isOpaque: () => boolean;
   /** Some word of a command is not known. */
   readonly isOpen: () => boolean;
-  /** Files that words may name. */
-  readonly files: () => readonly NamedFile[];
-  /** Of those, the folders, as far as their names tell. */
-  readonly folders: () => readonly NamedFile[];
+  /** Files that words may name, command by command. */
+  readonly files: () => readonly NamedFiles[];
 };
-export type NamedFile = {
-  /** All that its names can come from, in lower case. */
-  readonly text: string;
-  /** Undefined where that cannot be told. */
-  readonly location: () => Location | undefined;
-  /** It ends as the name of a folder does. */
-  readonly isFolder: boolean;
+/** What words of one command may name. Ask for a place through `placeOf`. */
+export type NamedFiles = {
+  readonly names: readonly string[];
+  /** Those that may be folders, as far as their names tell. */
+  readonly folders: readonly string[];
+  /** What else their places are made of: the root and the command's folder, in lower case. */
+  readonly around: string;
+  readonly folder: string | undefined;
+  readonly places: Map<string, Location | undefined>;
 };
 
 const FOLDER = /(?:^|\/)\.{0,2}\/?$/;
 const MAY_LEAD_OUT = /^[/\\]|\.\.|^[A-Za-z]:/;
+const ONLY_DOTS = /^[./]*$/;
 const PARTS = /[=:@,]/;
 
 type Call = { readonly needs: readonly Need[]; readonly root?: string };
-const readings = new WeakMap<readonly Need[], { readonly root: string | undefined; readonly reading: CallReading }>();
+/** Of the call that was asked about last: one is judged by many rules, and by those of its session's ancestors. */
+let last:
+  | { readonly needs: readonly Need[]; readonly root: string | undefined; readonly reading: CallReading }
+  | undefined;
 
 export function readingOf({ needs, root }: Call): CallReading {
-  const known = readings.get(needs);
-  if (known !== undefined && known.root === root) return known.reading;
-  const reading = callReading(needs, root);
-  readings.set(needs, { root, reading });
-  return reading;
+  if (last?.needs !== needs || last.root !== root) last = { needs, root, reading: callReading(needs, root) };
+  return last.reading;
 }
 
 /** Where a read or write lies; undefined when that cannot be told. */
@@ -55,6 +56,23 @@ export function locationOf(reading: NeedReading): Location | undefined {
     reading.located = "path" in reading.need ? locate(reading.need.path, reading.root) : undefined;
   }
   return reading.located;
+}
+
+/** Where the file of this name lies, were there no links; undefined where that cannot be told. */
+export function placeOf({ folder, places }: NamedFiles, name: string): Location | undefined {
+  let place = places.get(name);
+  if (place === undefined && !places.has(name)) places.set(name, (place = locate(name, folder)));
+  return place;
+}
+
+/** The name is one of a folder. */
+export function isFolderName(name: string): boolean {
+  return /^$|[./]$/.test(name) && FOLDER.test(name);
+}
+
+/** The file may lie outside of where the command stands, or be that folder. */
+export function mayLeadOut(name: string): boolean {
+  return MAY_LEAD_OUT.test(name) || ONLY_DOTS.test(name);
 }
 
 /** Every word of a command as the name of a program. */
@@ -69,25 +87,24 @@ export function isAtRoot({ need, root }: NeedReading): boolean {
 
 function callReading(needs: readonly Need[], root: string | undefined): CallReading {
   const commands = needs.filter((need) => need.type === "execute");
-  const names = once(() => commands.map((need) => ({ folder: need.folder ?? root, texts: namesIn(need) })));
-  const filesOf = (isMeant: (text: string) => boolean): readonly NamedFile[] =>
-    names().flatMap(({ folder = "", texts }) => {
-      const before = `${root ?? ""}\n${folder}\n`.toLowerCase();
-      return texts
-        .filter(isMeant)
-        .map((text) => ({
-          text: before + text.toLowerCase(),
-          location: once(() => locate(text, folder === "" ? undefined : folder)),
-          isFolder: FOLDER.test(text),
-        }));
-    });
   return {
     needs: needs.map((need) => ({ need, root, located: null, programs: null })),
     text: once(() => textOf(commands, root)),
     isOpaque: once(() => commands.some(isOpaque)),
     isOpen: once(() => commands.some(({ words }) => words?.includes(null, 1) === true)),
-    files: once(() => filesOf(() => true)),
-    folders: once(() => filesOf((text) => FOLDER.test(text) || MAY_LEAD_OUT.test(text))),
+    files: once(() => commands.map((need) => namedFiles(need, root))),
+  };
+}
+
+function namedFiles(need: ExecuteNeed, root = ""): NamedFiles {
+  const { folder = root } = need;
+  const names = namesIn(need);
+  return {
+    names,
+    folders: names.filter((name) => isFolderName(name) || MAY_LEAD_OUT.test(name)),
+    around: `${root}\n${folder}`.toLowerCase(),
+    folder: folder === "" ? undefined : folder,
+    places: new Map(),
   };
 }
 
@@ -97,25 +114,28 @@ function once<T>(make: () => T): () => T {
 }
 
 function textOf(commands: readonly ExecuteNeed[], root = ""): string | undefined {
-  const text = commands
-    .map(({ words, command, folder = "", leads = [] }) => [folder, ...(words ?? [command]), ...leads].join("\n"))
-    .join("\n");
-  const whole = `${root}\n${text}`;
+  const texts: (string | null)[] = [root];
+  for (const { words, command, folder = "", leads = [] } of commands) {
+    texts.push(folder, ...(words ?? [command]), ...leads);
+  }
+  const whole = texts.join("\n");
   return /^[\n\t -~]*$/.test(whole) ? whole.toLowerCase() : undefined;
 }
 
 /** Each word whole, behind its option, and in its parts: `--file=x`, `-fx`, `HEAD:file`, `@file`, `file:/inside`. */
 function namesIn({ words = [], leads = [] }: ExecuteNeed): readonly string[] {
-  const texts = new Set<string>(leads);
+  const texts = leads.filter((lead) => lead !== "");
+  const add = (text: string): void => {
+    if (text !== "") texts.push(text);
+  };
   for (let at = 1; at < words.length; at++) {
     const word = words[at];
     if (word === null || word === undefined) continue;
-    texts.add(word);
-    if (word.startsWith("-")) texts.add(word.slice(2));
+    add(word);
+    if (word.startsWith("-")) add(word.slice(2));
     if (!PARTS.test(word)) continue;
-    texts.add(word.slice(word.indexOf("=") + 1));
-    for (const part of word.split(PARTS)) texts.add(part);
+    add(word.slice(word.indexOf("=") + 1));
+    for (const part of word.split(PARTS)) add(part);
   }
-  texts.delete("");
-  return [...texts];
+  return texts;
 }

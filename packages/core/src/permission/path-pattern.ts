@@ -53,7 +53,7 @@ export function locate(path: string, root?: string): Location | undefined {
     return unlessAlias(placed(normalised(base, text), base), root);
   if (base !== undefined) {
     const inside = normalised([], text);
-    return { all: [...base, ...inside], absolute: true, inside, nearlyInside: inside };
+    return { all: base.concat(inside), absolute: true, inside, nearlyInside: inside };
   }
   const all = normalised([], text, true);
   if (all[0] === "..") return { all, absolute: false };
@@ -72,6 +72,12 @@ function baseOf(root: string | undefined): Base {
   return lastBase.base;
 }
 
+/** Whether names below the root are places of their own: none is another name of something else, whatever it is. */
+export function isOwnFolder(root: string | undefined): boolean {
+  const { base, windows } = baseOf(root);
+  return !windows && (base === undefined || base.length > 1);
+}
+
 function isPlain(name: string): boolean {
   return /^[ -~]*$/.test(name);
 }
@@ -84,8 +90,15 @@ function foldName(name: string): string {
 
 /** A folded name without what Windows ignores at its end: dots, spaces, the name of a stream. */
 export function trimmedName(name: string): string {
-  const folded = foldName(name);
-  if (!/:|[. ]$/.test(folded)) return folded;
+  return withoutEnd(foldName(name));
+}
+
+function hasEnd(folded: string): boolean {
+  return /:|[. ]$/.test(folded);
+}
+
+function withoutEnd(folded: string): string {
+  if (!hasEnd(folded)) return folded;
   return folded.replace(/(?<=.):.*$/, "").replace(/(?<=[^. ])[. ]+$/, "");
 }
 
@@ -164,9 +177,8 @@ function spelled(
 
 function spellingsOf(names: readonly string[]): Spellings {
   const plain = names.every(isPlain);
-  const folded = names.map(foldName);
-  const trims = !plain || names.some((name) => /[:. ]/.test(name));
-  return { folded, trimmed: trims ? names.map(trimmedName) : folded, plain };
+  const folded = plain ? names.map((name) => name.toLowerCase()) : names.map(foldName);
+  return { folded, trimmed: folded.some(hasEnd) ? folded.map(withoutEnd) : folded, plain };
 }
 
 /** The text of a pattern that means exactly this path. */
@@ -205,8 +217,11 @@ function withDrive(path: string, windows: boolean, drive = "c:"): string {
 }
 
 function normalised(base: readonly string[], path: string, keepParents = false): readonly string[] {
-  const names = [...base];
-  for (const name of path.split("/")) {
+  const names = base.slice();
+  for (let start = 0, end = 0; start < path.length; start = end + 1) {
+    end = path.indexOf("/", start);
+    if (end < 0) end = path.length;
+    const name = path.slice(start, end);
     if (name === "" || name === ".") continue;
     if (name !== "..") names.push(name);
     else if (keepParents && (names.length === 0 || names.at(-1) === "..")) names.push("..");

@@ -5,9 +5,11 @@ import type { ToolKind } from "../event.ts";
 import {
   type CallReading,
   isAtRoot,
+  isFolderName,
   locationOf,
-  type NamedFile,
+  mayLeadOut,
   type NeedReading,
+  placeOf,
   programNamesOf,
   readingOf,
 } from "./need-reading.ts";
@@ -138,25 +140,28 @@ function mayMeanCommand(pattern: Pattern | undefined, reading: CallReading): Mea
 }
 
 /** Whether commands name, among their words, a file that a rule about reads or writes means: they may well touch it. */
-function namesFile(rule: Rule, { isOpen, text, files, folders }: CallReading): boolean {
+function namesFile(rule: Rule, { isOpen, text, files }: CallReading): boolean {
   const { path, anyDepth = false } = rule.pattern ?? {};
   if (path === undefined || aliasOf(rule) === "execute") return false;
   if (isOpen()) return true; // whatever stands there
   const all = text();
-  const isMentioned = all === undefined || path.needed.some((needed) => all.includes(needed));
+  const isIn = (given: string): boolean => path.needed.some((needed) => given.includes(needed));
+  const isMentioned = all === undefined || isIn(all);
   const places = !anyDepth && !isAnywhere(path); // else any word could be a folder above
-  const means = ({ location, isFolder }: NamedFile): boolean => {
-    const at = location();
-    if (at === undefined) return false;
-    return forbidsPath(path, at, anyDepth) || ((places || isFolder) && forbidsBelow(path, at, anyDepth));
-  };
-  if (folders().some((file) => means(file))) return true;
-  return (
-    isMentioned &&
-    files().some(
-      (file) => (all === undefined || path.needed.some((needed) => file.text.includes(needed))) && means(file),
-    )
-  );
+  return files().some((named) => {
+    const isNear = all === undefined || isIn(named.around);
+    const means = (name: string): boolean => {
+      const at = placeOf(named, name);
+      if (at === undefined) return false;
+      return forbidsPath(path, at, anyDepth) || ((places || isFolderName(name)) && forbidsBelow(path, at, anyDepth));
+    };
+    // a folder on the way to what is meant has the needed text in its name, or is where the pattern begins
+    const mayMean = (name: string): boolean => isNear || isIn(name.toLowerCase());
+    return (
+      named.folders.some((name) => (!places || mayLeadOut(name) || mayMean(name)) && means(name)) ||
+      (isMentioned && named.names.some((name) => mayMean(name) && means(name)))
+    );
+  });
 }
 
 /** Whether the rule names a tool of its own, not one of the aliases. */
@@ -187,6 +192,7 @@ function oneRule(call: CallFacts, reading: NeedReading | undefined): readonly st
   const pattern = reading === undefined ? "" : patternOf(reading, call);
   if (pattern === undefined) return [];
   const text = pattern === "" ? call.tool : `${call.tool}(${pattern})`;
+  if (reading?.need.type === "execute" && isAboutCommands(call.tool)) return [text]; // plain words: nothing to parse
   try {
     const rule = parseRule(text);
     return reading === undefined || covers(rule, call, reading) ? [rule.text] : [];
@@ -206,7 +212,7 @@ export function isFree(call: CallFacts, reading: NeedReading): boolean {
 function parsePattern(rule: string, name: string, text: string): Pattern {
   const words = parseWordPattern(text);
   const anyDepth = Object.hasOwn(ALIASES, name) && !text.includes("/");
-  if (name === "Bash" || name === "shell" || name === BACKGROUND_SHELL) {
+  if (name === "Bash" || isAboutCommands(name)) {
     if (words === undefined) throw invalid(rule, "a command in a rule is plain words, which may end in *");
     return { text, words, anyDepth };
   }
@@ -215,6 +221,10 @@ function parsePattern(rule: string, name: string, text: string): Pattern {
   } catch (error) {
     throw invalid(rule, error instanceof Error ? error.message : String(error));
   }
+}
+
+function isAboutCommands(tool: string): boolean {
+  return tool === "shell" || tool === BACKGROUND_SHELL;
 }
 
 function aliasOf(rule: Rule): Need["type"] | undefined {

@@ -4,7 +4,7 @@ import { CapstanError } from "../errors.ts";
 import { locate, type Location } from "./path-pattern.ts";
 import { locationOf, type NeedReading, readingOf } from "./need-reading.ts";
 import { type CallFacts, covers, forbids, isFree, namesTool, type Rule, rulesFor } from "./permission-rule.ts";
-import { protectedName } from "./protected-path.ts";
+import { isOrdinary, protectedName } from "./protected-path.ts";
 import type { Need } from "../workspace.ts";
 import { writtenNames } from "./written-names.ts";
 
@@ -40,7 +40,9 @@ const MAX_SHOWN = 160;
 
 /** Decides one call. Call it again whenever the input, the tool or the policy changed. */
 export function evaluate(call: CallFacts, policy: Policy): Verdict {
-  const verdict = denied(call, policy) ?? asked(call, policy) ?? allowed(call, policy) ?? byDefault(call, policy);
+  const doubts: Doubts = [];
+  const verdict =
+    denied(call, policy, doubts) ?? asked(call, policy, doubts) ?? allowed(call, policy) ?? byDefault(call, policy);
   if (verdict.verdict !== "ask" || policy.mode !== "never-ask") return verdict;
   return { ...verdict, verdict: "deny", reason: `${verdict.reason}; nobody can be asked`, remember: false };
 }
@@ -62,27 +64,36 @@ export function checkRules(policy: Policy, toolNames: readonly string[]): void {
   }
 }
 
-function denied(call: CallFacts, policy: Policy): Verdict | undefined {
-  for (const { tier, deny } of policy.tiers) {
-    const rule = deny.find((candidate) => forbids(candidate, call) === "yes");
-    if (rule !== undefined) return ruled("deny", "Denied by", rule, tier);
-  }
+function denied(call: CallFacts, policy: Policy, doubts: Doubts): Verdict | undefined {
+  const found = meant(call, policy, "deny", doubts);
+  if (found !== undefined) return ruled("deny", "Denied by", found.rule, found.tier);
   if (call.hook === "deny") return verdictOf("deny", "hook", `A hook denies ${shown(call.tool)}`);
   if (call.word === "deny") return verdictOf("deny", "tool", `${shown(call.tool)} denies this input itself`);
   if (policy.mode !== "plan" || isReadOnly(call)) return undefined;
   return verdictOf("deny", "mode", `Plan mode denies ${shown(call.tool)}: it does more than read`);
 }
 
-function asked(call: CallFacts, policy: Policy): Verdict | undefined {
-  for (const { tier, ask } of policy.tiers) {
-    const rule = ask.find((candidate) => forbids(candidate, call) === "yes");
-    if (rule !== undefined) return ruled("ask", "Asked because of", rule, tier);
+/** By tier: the first rule that nothing proves the call is not meant by, of those that deny before those that ask. */
+type Doubts = (TieredRule | undefined)[];
+
+/** The first rule of the list that means the call. Every rule is asked once. */
+function meant(call: CallFacts, { tiers }: Policy, list: "deny" | "ask", doubts: Doubts): TieredRule | undefined {
+  for (const [at, { tier, [list]: rules }] of tiers.entries()) {
+    for (const rule of rules) {
+      const means = forbids(rule, call);
+      if (means === "yes") return { tier, rule };
+      if (means === "maybe") doubts[at] ??= { tier, rule };
+    }
   }
-  for (const { tier, deny, ask } of policy.tiers) {
-    const rule = [...deny, ...ask].find((candidate) => forbids(candidate, call) === "maybe");
-    if (rule !== undefined)
-      return ruled("ask", "Asked because nothing proves that it is not what is meant by", rule, tier);
-  }
+  return undefined;
+}
+
+function asked(call: CallFacts, policy: Policy, doubts: Doubts): Verdict | undefined {
+  const found = meant(call, policy, "ask", doubts);
+  if (found !== undefined) return ruled("ask", "Asked because of", found.rule, found.tier);
+  const doubt = doubts.find((one) => one !== undefined);
+  if (doubt !== undefined)
+    return ruled("ask", "Asked because nothing proves that it is not what is meant by", doubt.rule, doubt.tier);
   if (call.hook === "ask") return verdictOf("ask", "hook", `A hook asks before ${shown(call.tool)}`);
   if (call.word === "ask") return verdictOf("ask", "tool", `${shown(call.tool)} asks before this input`);
   const problem = firstOf(readingOf(call).needs, (reading) => pathProblem(reading, call.root));
@@ -114,6 +125,13 @@ function allowedByRules(call: CallFacts, policy: Policy): Verdict | undefined {
   }
   if (deciding !== undefined) return ruled("allow", "Allowed by", deciding.rule, deciding.tier);
   return edits > 0 ? verdictOf("allow", "mode", "Allowed by the mode accept-edits") : undefined;
+}
+
+/** Whether rules mean the whole call: its tool by name, or each of its needs that is not free. No mode and no default counts. */
+export function isMeant(call: CallFacts, rules: readonly Rule[]): boolean {
+  return (
+    allowedByRules(call, { mode: "ask", tiers: [{ tier: "session", allow: rules, ask: [], deny: [] }] }) !== undefined
+  );
 }
 
 type TieredRule = { readonly tier: string; readonly rule: Rule };
@@ -195,9 +213,10 @@ function pathProblem(reading: NeedReading, root: string | undefined): string | u
   const names = writtenNames(need);
   if (names === undefined) return undefined;
   const folder = need.folder ?? root;
+  const problemOf = (path: string, from: string | undefined): string | undefined =>
+    isOrdinary(path, from) ? undefined : problemAt(path, "write", locate(path, from));
   return (
-    firstOf(names, (path) => problemAt(path, "write", locate(path, folder))) ??
-    firstOf(need.leads ?? [], (path) => problemAt(path, "write", locate(path, root)))
+    firstOf(names, (path) => problemOf(path, folder)) ?? firstOf(need.leads ?? [], (path) => problemOf(path, root))
   );
 }
 

@@ -140,11 +140,12 @@ function policyText({ state, agent, definitions }: Hold): PolicyText {
  * the tool's own functions throw, and where they name no needs.
  */
 export function callFacts(tool: Tool, input: unknown, root: string | undefined, hook?: PermissionWord): CallFacts {
-  const { name, kind, builtIn, permission } = tool;
+  const { name, kind, builtIn, permission, server } = tool;
   return {
     tool: name,
     kind,
     builtIn,
+    ...(server !== undefined && { mcp: true }),
     needs: checkedNeeds(tool.needs(input)),
     ...(typeof permission === "function"
       ? { word: wordOf(permission(input)) }

@@ -1,6 +1,6 @@
 /** Paths whose change decides what runs or is believed later (G17). Writing them always needs an approval of its own. */
 
-import { locate, type Location, trimmedName } from "./path-pattern.ts";
+import { isOwnFolder, locate, type Location, trimmedName } from "./path-pattern.ts";
 
 /** Folders, at any depth: version control, tools' configuration, credentials. */
 const FOLDERS = new Set(
@@ -23,6 +23,20 @@ const FILES = new Set(
   ).split(" "),
 );
 const CONFIG = /^capstan\.config\.[a-z]+$|^git~\d+$|^claude~\d+$|^capsta~\d+$/;
+
+/** Names below a folder, in letters that every system reads alike: none of them is `..`, and not all are `.`. */
+const ORDINARY = /^(?!\/|[./]*$|.*\.\.)[ -[\]-~]+$/;
+const MAX_ORDINARY = 4_096;
+/** A name that may be protected, with what some systems drop from its end. */
+const MAY_BE_PROTECTED = new RegExp(
+  `(?:^|/)(?:${[...FOLDERS, ...FILES].map((name) => name.replaceAll(".", "\\.")).join("|")}|capstan\\.config|(?:git|claude|capsta)~\\d*)(?:[. :]|/|$)`,
+  "i",
+);
+
+/** Whether a path below the root surely holds no protected name, seen from its text: so it is with most. */
+export function isOrdinary(path: string, root: string | undefined): boolean {
+  return path.length <= MAX_ORDINARY && ORDINARY.test(path) && !MAY_BE_PROTECTED.test(path) && isOwnFolder(root);
+}
 
 /** The protected name in the path, or undefined. A path outside the root is judged by all of its folders. */
 export function protectedName(location: Location): string | undefined {

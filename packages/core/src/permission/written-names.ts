@@ -30,17 +30,25 @@ const MAX_LETTERS = 8;
 /** Always there, and nothing is kept in them. */
 const NOWHERE = /^\/dev\/(?:null|stdout|stderr|stdin)$/;
 
+const MAY_BE_MORE = /=|^-/;
+
 /** Names of files among the words of such a program, `of=file` and `-tfile` too; undefined for another program. */
 export function writtenNames({ words = [] }: ExecuteNeed): readonly string[] | undefined {
-  const [called, ...rest] = words;
+  const called = words[0];
   if (typeof called !== "string") return undefined;
   const program = called.slice(called.lastIndexOf("/") + 1).toLowerCase();
   const writes = Object.hasOwn(WRITING_WORDS, program) ? WRITING_WORDS[program] : undefined;
-  const isWriter =
-    writes === undefined ? WRITERS.has(program) : rest.some((word) => word !== null && writes.test(word));
-  if (!isWriter) return undefined;
-  const names = rest.flatMap((word) => (word === null || NOWHERE.test(word) ? [] : namesIn(word)));
-  return program === "git" && changesConfig(rest) ? [...names, ".git/config"] : names;
+  if (writes === undefined && !WRITERS.has(program)) return undefined;
+  const rest = words.slice(1);
+  if (writes !== undefined && !rest.some((word) => word !== null && writes.test(word))) return undefined;
+  const names: string[] = [];
+  for (const word of rest) {
+    if (word === null || NOWHERE.test(word)) continue;
+    if (MAY_BE_MORE.test(word)) names.push(...namesIn(word));
+    else names.push(word);
+  }
+  if (program === "git" && changesConfig(rest)) names.push(".git/config");
+  return names;
 }
 
 function namesIn(word: string): readonly string[] {

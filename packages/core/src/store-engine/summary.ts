@@ -13,6 +13,7 @@ export function firstSummary(fact: FactOf<"session.created">): SessionSummary {
     ...(fact.sessionKey !== undefined && { key: fact.sessionKey }),
     ...(fact.actor.tenant !== undefined && { tenant: fact.actor.tenant }),
     ...(fact.title !== undefined && { title: fact.title }),
+    ...(fact.workspace !== undefined && { workspace: fact.workspace }),
     ...(fact.parent !== undefined && { parent: fact.parent.sessionId }),
     status: "idle",
     queued: 0,

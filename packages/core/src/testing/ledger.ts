@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import type { Agent } from "../agent.ts";
+import { conversation } from "../conversation.ts";
 import type { Fact } from "../event.ts";
+import type { Message } from "../message.ts";
 import type { Model } from "../model.ts";
 import type { Tool, ToolContext } from "../tool.ts";
 
@@ -20,6 +22,11 @@ type Life = { readonly crashed: boolean };
 const never: Promise<never> = new Promise(() => undefined);
 async function* standstill(): AsyncGenerator<never> {
   yield await never;
+}
+
+/** What a request answers to: its last message, but for what hooks add to it alone. */
+function lastOf(messages: readonly Message[]): string {
+  return messages.findLast(({ id }) => !id.includes("/tail/"))?.id ?? "";
 }
 
 export class Ledger {
@@ -42,8 +49,7 @@ export class Ledger {
       ...(model.price !== undefined && { price: () => model.price?.() }),
       stream: (request) => {
         if (life.crashed) return standstill();
-        const replies = request.messages.filter((message) => message.role === "assistant").length;
-        this.#asked.push({ turn: `${request.sessionId} ${replies}`, life: this.#life });
+        this.#asked.push({ turn: `${request.sessionId} ${lastOf(request.messages)}`, life: this.#life });
         return model.stream(request);
       },
     };
@@ -54,12 +60,12 @@ export class Ledger {
     this.#life += 1;
     for (const log of logs) {
       const sessionId = log[0]?.type === "session.created" ? log[0].sessionId : "";
-      let replies = 0;
+      const said = conversation();
       for (const fact of log) {
         if (fact.type === "tool.finished") this.#finishedBefore.add(fact.callId);
-        if (fact.type !== "message.added" || fact.message.role !== "assistant") continue;
-        if (fact.turn !== undefined) this.#turnsBefore.add(`${sessionId} ${replies}`);
-        replies += 1;
+        if (fact.type === "message.added" && fact.turn !== undefined)
+          this.#turnsBefore.add(`${sessionId} ${lastOf(said.messages)}`);
+        said.apply(fact);
       }
     }
   }

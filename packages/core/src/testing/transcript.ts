@@ -1,7 +1,7 @@
 /** A run as stable, readable text: what was said, called and decided, without ids and times. */
 
 import { type Fact, type FactOf, isLive } from "../event.ts";
-import type { Message, Part, ToolOutput } from "../message.ts";
+import { type Message, type Part, textOf, type ToolOutput } from "../message.ts";
 import type { Run } from "../session.ts";
 
 /** One line for each thing that happened, up to the end of the run. Waits for that end. */
@@ -46,6 +46,8 @@ function lines(fact: Fact): readonly string[] {
       return [`answered: ${JSON.stringify(fact.answer)}`];
     case "turn.finished":
       return fact.reason === "stop" || fact.reason === "tool-calls" ? [] : [`turn ended: ${fact.reason}`];
+    case "context.compacted":
+      return [`compacted (${fact.trigger}): ${textOf(fact.summary)}`];
     case "run.finished":
       return [`end: ${fact.reason} after ${fact.turns} ${fact.turns === 1 ? "turn" : "turns"}`];
     default:

@@ -3,7 +3,7 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
-import { isPublicAddress, publicLookup } from "./public-address.ts";
+import { isPublicAddress, publicLookup } from "../egress/public-address.ts";
 
 export type HttpRequest = {
   readonly method: "GET" | "POST";

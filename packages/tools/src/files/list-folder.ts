@@ -1,6 +1,15 @@
 /** The tool `list`: what is in a folder. */
 
-import { builtIn, CapstanError, text, tool, type FileInfo, type Tool, type Workspace } from "@capstan/core";
+import {
+  builtIn,
+  CapstanError,
+  text,
+  tool,
+  type FileInfo,
+  type Tool,
+  type ToolOutput,
+  type Workspace,
+} from "@capstan/core";
 import { z } from "zod";
 import { answering, neededPath, shownPath } from "../tool-answer.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
@@ -16,17 +25,21 @@ export const listTool: Tool = builtIn(
     title: ({ path = "." }) => `List ${shownPath(path)}`,
     needs: ({ path = "." }) => [{ type: "read", path: neededPath(path) }],
     rerun: "safe",
-    execute: ({ path = "." }, { workspace, signal }) =>
-      answering(async () => {
-        const entries = await entriesOf(workspace, path, signal);
-        if (entries.length === 0) return { content: [text(`${shownPath(path)} is empty.`)] };
-        const rows = entries.slice(0, TOOL_LIMITS.listEntries).map((entry) => rowOf(entry));
-        const more = entries.length - rows.length;
-        if (more > 0) rows.push(`(${more} more not shown; use glob)`);
-        return { content: [text(rows.join("\n"))], ...(more > 0 && { truncated: true }) };
-      }),
+    execute: ({ path = "." }, { workspace, signal }) => listForModel(path, workspace, signal),
   }),
 );
+
+/** A folder as a model is shown it. What it can put right is an error result. */
+export function listForModel(path: string, workspace: Workspace, signal: AbortSignal): Promise<ToolOutput> {
+  return answering(async () => {
+    const entries = await entriesOf(workspace, path, signal);
+    if (entries.length === 0) return { content: [text(`${shownPath(path)} is empty.`)] };
+    const rows = entries.slice(0, TOOL_LIMITS.listEntries).map((entry) => rowOf(entry));
+    const more = entries.length - rows.length;
+    if (more > 0) rows.push(`(${more} more not shown; use glob)`);
+    return { content: [text(rows.join("\n"))], ...(more > 0 && { truncated: true }) };
+  });
+}
 
 async function entriesOf(workspace: Workspace, path: string, signal: AbortSignal): Promise<readonly FileInfo[]> {
   try {

@@ -1,6 +1,6 @@
 /** The tool `read_file`: numbered lines of a text file, a part at a time; images and PDFs to look at. */
 
-import { builtIn, text, tool, type Tool, type ToolOutput } from "@capstan/core";
+import { builtIn, text, tool, type Tool, type ToolOutput, type Workspace } from "@capstan/core";
 import { z } from "zod";
 import { answering, count, cutAt, failure, neededPath, shownPath } from "../tool-answer.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
@@ -31,19 +31,26 @@ export function readFileTool({ lineNumbers = true }: ReadFileOptions = {}): Tool
       title: ({ path }) => `Read ${shownPath(path)}`,
       needs: ({ path }) => [{ type: "read", path: neededPath(path) }],
       rerun: "safe",
-      execute: (call, { workspace, signal }) =>
-        answering(async () => {
-          const first = await workspace.read(call.path, { maxBytes: FIRST_BYTES, truncate: true, exact: true, signal });
-          const kind = mediaKind(first.bytes);
-          const maxBytes = kind?.maxBytes ?? TOOL_LIMITS.fileBytes;
-          const { bytes } = await workspace.read(call.path, { maxBytes, exact: true, signal });
-          if (kind !== undefined) return mediaOutput(kind, bytes, call.path);
-          const { offset = 1, limit = TOOL_LIMITS.readLines } = call;
-          const { lines, all } = linesFrom(withoutMark(decodeText(bytes, call.path)), offset, limit);
-          return page(lines, { all, path: call.path, offset, numbered: call.lineNumbers ?? lineNumbers });
-        }),
+      execute: (call, { workspace, signal }) => readForModel({ lineNumbers, ...call }, workspace, signal),
     }),
   );
+}
+
+/** A file as a model is shown it. What it can put right is an error result. */
+export function readForModel(
+  { path, offset = 1, limit = TOOL_LIMITS.readLines, lineNumbers = true }: z.infer<typeof input>,
+  workspace: Workspace,
+  signal: AbortSignal,
+): Promise<ToolOutput> {
+  return answering(async () => {
+    const first = await workspace.read(path, { maxBytes: FIRST_BYTES, truncate: true, exact: true, signal });
+    const kind = mediaKind(first.bytes);
+    const maxBytes = kind?.maxBytes ?? TOOL_LIMITS.fileBytes;
+    const { bytes } = await workspace.read(path, { maxBytes, exact: true, signal });
+    if (kind !== undefined) return mediaOutput(kind, bytes, path);
+    const { lines, all } = linesFrom(withoutMark(decodeText(bytes, path)), offset, limit);
+    return page(lines, { all, path, offset, numbered: lineNumbers });
+  });
 }
 
 type Page = { readonly path: string; readonly all: number; readonly offset: number; readonly numbered: boolean };

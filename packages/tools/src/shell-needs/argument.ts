@@ -1,7 +1,7 @@
 /** One word of a command as far as it is known before bash expands it. */
 
 import type { DoubleQuotedChild, ParsedScript, Word, WordPart } from "unbash";
-import { literalText } from "./literal-text.ts";
+import { isPlainLiteral, literalText } from "./literal-text.ts";
 
 /**
  * `text`: exactly this word. `operand`: any number of words, none of which begins with a dash. `one`: exactly one word.
@@ -17,13 +17,23 @@ export type OnScript = (script: ParsedScript | undefined) => void;
 const PARAMETER = /^(?:[A-Za-z_][A-Za-z0-9_]*|[0-9?#$!_-])$/;
 /** A dollar sign that a parser leaves in literal text may still begin something, such as the old `$[...]`. */
 export const MEANS_MORE: RegExp = /\$[^ ]|`/;
+/** The commonest words that are not literal, told without their parts: one variable, perhaps in quotes, and `src/*.ts`. */
+const VARIABLE = /^\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9?#$!_-])$/;
+const QUOTED_VARIABLE = /^"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9?#$!_-])"$/;
+const SIMPLE_GLOB = /^[A-Za-z0-9_./:@%+,*?-]+$/;
 const NUMBERS = /^\$\(\([0-9+*/%() -]*\)\)$/;
 
 /** Undefined when expanding the word could do something that is not seen: run code, assign, or read it another way. */
 export function argumentOf(word: Word, onScript: OnScript): Argument | undefined {
   const source = word.text;
   const text = literalText(source);
-  if (text !== undefined) return text === word.value ? { shape: "text", text, source } : undefined;
+  if (text !== undefined) {
+    // where escapes are in it, both readings must agree; the parser's costs as much as all else
+    return isPlainLiteral(source) || text === word.value ? { shape: "text", text, source } : undefined;
+  }
+  if (VARIABLE.test(source)) return { shape: "many", source };
+  if (QUOTED_VARIABLE.test(source)) return { shape: "one", source };
+  if (SIMPLE_GLOB.test(source)) return { shape: startsPlain(word) ? "operand" : "many", source };
   const home = tilde(word, source);
   if (home !== undefined) return home;
   let shape: "one" | "operand" | "many" = "one";

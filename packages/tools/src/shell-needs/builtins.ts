@@ -10,6 +10,8 @@ const COUNTS = /%[^A-Za-z%]*[hjlLqtz]*n/;
 const READ_FLAGS = /^-[rs]+$/;
 const SET_FLAGS = /^[-+](?:[euxCfnv]+|[euxCfnv]*o)$/;
 
+const STEPS: ReadonlySet<string> = new Set("true false : exit break continue wait test [ read set export".split(" "));
+
 /** They change what a later command, or this one's words, mean. */
 const CHANGE_THE_SHELL: ReadonlySet<string> = new Set(
   (
@@ -20,8 +22,10 @@ const CHANGE_THE_SHELL: ReadonlySet<string> = new Set(
 
 /** Nothing that a rule could be about: it runs no program, touches no file and says nothing. */
 export function isStep(words: readonly Argument[]): boolean {
-  const [name, ...rest] = words;
-  switch (name?.text) {
+  const name = words[0]?.text;
+  if (name === undefined || !STEPS.has(name)) return false;
+  const rest = words.slice(1);
+  switch (name) {
     case "true":
     case "false":
     case ":":

@@ -12,11 +12,13 @@ const GIT_WRITES: ReadonlySet<string> = new Set(
     " ",
   ),
 );
+const MAKERS: ReadonlySet<string> = new Set([...ARCHIVES, "ln", "link", "mv", "rsync", "cp", "git"]);
 /** Options with which `cp` copies links as links. */
 const KEEPS_LINKS = /^-[A-Za-z]*[aPdRrs]|^--(?:archive|no-dereference|recursive|preserve|symbolic-link)/;
 
 /** The needs with what the links of the same command make uncertain. */
 export function withOwnLinks(needs: readonly Need[]): readonly Need[] {
+  if (!needs.some((need) => need.type === "read" || need.type === "write")) return needs;
   const commands = needs.filter((need) => need.type === "execute");
   const makers = commands.flatMap((need) => makerOf(need) ?? []);
   if (makers.length === 0) return needs;
@@ -32,8 +34,10 @@ export function withOwnLinks(needs: readonly Need[]): readonly Need[] {
 }
 
 function makerOf({ words = [] }: ExecuteNeed): Maker | undefined {
-  const [program, ...rest] = words;
-  const name = typeof program === "string" ? program.slice(program.lastIndexOf("/") + 1) : "";
+  const program = words[0] ?? "";
+  const name = program.slice(program.lastIndexOf("/") + 1);
+  if (!MAKERS.has(name)) return undefined;
+  const rest = words.slice(1);
   switch (name) {
     case "ln":
     case "link":
@@ -48,7 +52,7 @@ function makerOf({ words = [] }: ExecuteNeed): Maker | undefined {
     case "git":
       return writesTree(rest) ? { kind: "tree", operands: [] } : undefined;
     default:
-      return ARCHIVES.has(name) ? { kind: "tree", operands: [] } : undefined;
+      return { kind: "tree", operands: [] };
   }
 }
 

@@ -3,14 +3,25 @@
 /** Characters that mean themselves outside quotes, wherever they stand in a word. */
 const BARE = /[A-Za-z0-9_./:@%+,^\]=!-]+/y;
 const ALL_BARE = /^[A-Za-z0-9_./:@%+,^\]=!-]+$/;
+/** One pair of quotes around characters that mean themselves in them. */
+const ALL_QUOTED = /^(?:'[^']*'|"[^"$`\\]*")$/;
+const ESCAPES_IN = /[\\$]/;
+/** In double quotes. */
+const MEANS_MORE = /["$`\\]/g;
 /** What `$'...'` makes of the letter after a back slash, as far as it is taken. */
 const ESCAPES: { readonly [letter: string]: string } = { n: "\n", t: "\t", "\\": "\\", "'": "'", '"': '"' };
+
+/** Whether the word is in every reading what `literalText` makes of it: nothing but bare characters and plain quotes. */
+export function isPlainLiteral(word: string): boolean {
+  return !ESCAPES_IN.test(word) || ALL_QUOTED.test(word);
+}
 
 type Piece = { readonly text: string; readonly end: number };
 
 /** Undefined when the word is not literal, or not certainly so: expansions, globs, braces, letters beyond ASCII outside quotes. */
 export function literalText(word: string): string | undefined {
   if (word === "[" || ALL_BARE.test(word)) return word;
+  if (ALL_QUOTED.test(word)) return word.slice(1, -1);
   let found = "";
   let at = 0;
   while (at < word.length) {
@@ -54,17 +65,17 @@ function singleQuoted(word: string, at: number): Piece | undefined {
 
 function doubleQuoted(word: string, at: number): Piece | undefined {
   let text = "";
-  for (let next = at + 1; next < word.length; next++) {
-    const character = word[next] ?? "";
-    if (character === '"') return { text, end: next + 1 };
-    if (character === "$" || character === "`") return undefined;
-    if (character !== "\\") text += character;
-    else {
-      const after = word[++next] ?? "";
-      if (after !== "\n") text += /^[$`"\\]$/.test(after) ? after : `\\${after}`;
-    }
+  for (let start = at + 1; ;) {
+    MEANS_MORE.lastIndex = start;
+    const next = MEANS_MORE.exec(word)?.index;
+    if (next === undefined) return undefined;
+    text += word.slice(start, next);
+    if (word[next] === '"') return { text, end: next + 1 };
+    if (word[next] !== "\\") return undefined;
+    const after = word[next + 1] ?? "";
+    if (after !== "\n") text += /^[$`"\\]$/.test(after) ? after : `\\${after}`;
+    start = next + 2;
   }
-  return undefined;
 }
 
 function escapeQuoted(word: string, at: number): Piece | undefined {

@@ -145,18 +145,20 @@ const OPTION_TABLE: { readonly [program: string]: string } = {
 
 const CARGO =
   "--release --workspace -p: --package: --all --all-targets --all-features --no-default-features --features: --lib --bins --tests --examples --doc -q -v --quiet --verbose --locked --offline --frozen -j: --jobs: --no-run --no-fail-fast --check --bin: --test: --example: --bench: --keep-going --no-deps --depth: --edges: --message-format: --profile:";
-const CARGO_COMMANDS = ["build", "check", "test", "clippy", "fmt", "tree", "doc", "metadata", "run", "bench", "clean"];
+const CARGO_ROWS: ReadonlyMap<string, string> = new Map([
+  ...["build", "check", "test", "tree", "doc", "metadata", "run", "bench", "clean"].map(
+    (name) => [name, CARGO] as const,
+  ),
+  ["clippy", `${CARGO} @lints`],
+  ["fmt", `${CARGO} @check`],
+]);
 
 /** Subcommands of a program that has some; the program's own row is what may stand before them. */
 export function rowOf(program: string, subcommand?: string): string | undefined {
   if (subcommand === undefined) return Object.hasOwn(OPTION_TABLE, program) ? OPTION_TABLE[program] : undefined;
-  if (program === "cargo") return CARGO_COMMANDS.includes(subcommand) ? CARGO + handsOn(subcommand) : undefined;
+  if (program === "cargo") return CARGO_ROWS.get(subcommand);
   const key = `${program} ${subcommand}`;
   return Object.hasOwn(OPTION_TABLE, key) ? OPTION_TABLE[key] : undefined;
-}
-
-function handsOn(subcommand: string): string {
-  return subcommand === "clippy" ? " @lints" : subcommand === "fmt" ? " @check" : "";
 }
 
 /** Programs whose first other word is a command of their own; one without a row is covered only when it is named. */

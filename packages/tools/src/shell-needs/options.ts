@@ -3,12 +3,15 @@
 import type { Argument } from "./argument.ts";
 import { OPERANDS } from "./option-table.ts";
 
+/** `flag`: no value. `value`: the next word, or attached. `attached`: a value only after `=` or in the same word. */
+type Kind = "flag" | "value" | "attached";
 type Row = {
-  /** `flag`: no value. `value`: the next word, or attached. `attached`: a value only after `=` or in the same word. */
-  readonly options: ReadonlyMap<string, "flag" | "value" | "attached">;
+  readonly options: ReadonlyMap<string, Kind>;
+  /** Those of one letter, by it. */
+  readonly letters: ReadonlyMap<string, Kind>;
   readonly numbers: boolean;
   /** How letters are written together: also with a value behind them, without one, or not at all. */
-  readonly letters: "attached" | "apart" | "whole";
+  readonly clusters: "attached" | "apart" | "whole";
   readonly operand: ((text: string, at: number) => boolean) | undefined;
 };
 export type Read = {
@@ -61,28 +64,24 @@ function isValue(word: Argument | undefined): boolean {
   return !word.text.startsWith("-") || /^-\d*$/.test(word.text);
 }
 
-function acceptedOption({ options, numbers, letters }: Row, text: string): "alone" | "takes-next" | undefined {
-  if (numbers && /^-\d+$/.test(text)) return "alone";
-  const whole = options.get(text);
+function acceptedOption(row: Row, text: string): "alone" | "takes-next" | undefined {
+  if (row.numbers && /^-\d+$/.test(text)) return "alone";
+  const whole = row.options.get(text);
   if (whole !== undefined) return whole === "value" ? "takes-next" : "alone";
   const equals = text.indexOf("=");
   if (equals > 0) {
-    const kind = options.get(text.slice(0, equals));
+    const kind = row.options.get(text.slice(0, equals));
     if (kind === "value" || kind === "attached") return "alone";
   }
-  return text.startsWith("--") ? undefined : acceptedCluster(options, letters, text);
+  return text.startsWith("--") ? undefined : acceptedCluster(row, text);
 }
 
 /** `-abc5`: letters without a value, the last perhaps with one. */
-function acceptedCluster(
-  options: Row["options"],
-  letters: Row["letters"],
-  text: string,
-): "alone" | "takes-next" | undefined {
-  if (letters === "whole") return undefined;
+function acceptedCluster({ letters, clusters }: Row, text: string): "alone" | "takes-next" | undefined {
+  if (clusters === "whole") return undefined;
   for (let at = 1; at < text.length; at++) {
-    const kind = options.get(`-${text[at]}`);
-    if (kind === undefined || (letters === "apart" && kind !== "flag" && at + 1 < text.length)) return undefined;
+    const kind = letters.get(text.charAt(at));
+    if (kind === undefined || (clusters === "apart" && kind !== "flag" && at + 1 < text.length)) return undefined;
     if (kind === "attached") return "alone";
     if (kind === "value") return at + 1 < text.length ? "alone" : "takes-next";
   }
@@ -92,17 +91,18 @@ function acceptedCluster(
 function parsedRow(text: string): Row {
   const known = rows.get(text);
   if (known !== undefined) return known;
-  const options = new Map<string, "flag" | "value" | "attached">();
+  const options = new Map<string, Kind>();
   let operand: Row["operand"];
-  let letters: Row["letters"] = "attached";
+  let clusters: Row["clusters"] = "attached";
   for (const word of text.split(" ")) {
-    if (word === "!apart" || word === "!whole") letters = word === "!apart" ? "apart" : "whole";
+    if (word === "!apart" || word === "!whole") clusters = word === "!apart" ? "apart" : "whole";
     else if (word.startsWith("@")) operand = OPERANDS[word.slice(1)];
     else if (word.endsWith(":")) options.set(word.slice(0, -1), "value");
     else if (word.endsWith("=")) options.set(word.slice(0, -1), "attached");
     else options.set(word, "flag");
   }
-  const row = { options, numbers: options.has("-#"), letters, operand };
+  const letters = new Map([...options].flatMap(([name, kind]) => (/^-.$/s.test(name) ? [[name.charAt(1), kind]] : [])));
+  const row = { options, letters, numbers: options.has("-#"), clusters, operand };
   rows.set(text, row);
   return row;
 }

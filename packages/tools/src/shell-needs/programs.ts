@@ -34,16 +34,42 @@ const LITERAL_ONLY: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
+/** What is known of a program by its name alone. */
+type Program = {
+  readonly name: string;
+  readonly runsScripts: boolean;
+  readonly isLiteralOnly: boolean;
+  readonly row: string | undefined;
+};
+
+/** Of the words that stood for programs lately. */
+const programs = new Map<string, Program>();
+const MAX_PROGRAMS = 256;
+/** A longer piece would keep the whole command that it was cut from. */
+const MAX_PROGRAM_CHARACTERS = 12;
+
+function programOf(word: string): Program {
+  const known = programs.get(word);
+  if (known !== undefined) return known;
+  const name = programName(word);
+  const runsScripts = RUN_SCRIPTS.test(name);
+  const program = { name, runsScripts, isLiteralOnly: LITERAL_ONLY.has(name), row: rowOf(name) };
+  if (word.length > MAX_PROGRAM_CHARACTERS) return program;
+  if (programs.size >= MAX_PROGRAMS) programs.clear();
+  programs.set(word, program);
+  return program;
+}
+
 /** At least 1: the program itself. */
 export function namedWords(words: readonly Argument[]): number {
-  const program = programName(words[0]?.text ?? "");
-  if (WITH_SUBCOMMANDS.has(program)) return ofSubcommand(program, words);
-  const row = rowOf(program);
+  const program = programOf(words[0]?.text ?? "");
+  const { name, row } = program;
+  if (WITH_SUBCOMMANDS.has(name)) return ofSubcommand(program, words);
   if (row !== undefined) return Math.max(1, readOptions(words, 1, row).named);
-  if (program === "sed" || program === "gsed") return ofSed(words);
-  if (/^[gmn]?awk$/.test(program)) return ofAwk(words);
-  if (RUN_SCRIPTS.test(program)) return ofScript(program, words);
-  return LITERAL_ONLY.has(program) ? words.length : 1;
+  if (name === "sed" || name === "gsed") return ofSed(words);
+  if (/^[gmn]?awk$/.test(name)) return ofAwk(words);
+  if (program.runsScripts) return ofScript(name, words);
+  return program.isLiteralOnly ? words.length : 1;
 }
 
 /** The name by which a program is known whatever folder it is called from, as file systems without case find it. */
@@ -55,8 +81,8 @@ function programName(word: string): string {
 
 /** Whether the program takes what it does from its standard input when it is given as little as this. */
 export function readsInstructions(words: readonly Argument[]): boolean {
-  const program = programName(words[0]?.text ?? "");
-  if (!RUN_SCRIPTS.test(program) && !LITERAL_ONLY.has(program)) return false;
+  const { runsScripts, isLiteralOnly } = programOf(words[0]?.text ?? "");
+  if (!runsScripts && !isLiteralOnly) return false;
   const others = words.slice(1);
   return (
     others.every(({ text }) => text === undefined || text.startsWith("-")) ||
@@ -68,16 +94,16 @@ export function readsInstructions(words: readonly Argument[]): boolean {
 export function dependsOnFolder(words: readonly Argument[]): boolean {
   const path = words[0]?.text ?? "";
   if (path.includes("/") && !path.startsWith("/")) return true;
-  const program = programName(path);
-  if (/^(?:npx|bunx|uvx|pipx)$/.test(program)) return false;
-  return program === "git" || RUN_SCRIPTS.test(program) || LITERAL_ONLY.has(program);
+  const { name, runsScripts, isLiteralOnly } = programOf(path);
+  if (/^(?:npx|bunx|uvx|pipx)$/.test(name)) return false;
+  return name === "git" || runsScripts || isLiteralOnly;
 }
 
-function ofSubcommand(program: string, words: readonly Argument[]): number {
-  const before = readOptions(words, 1, rowOf(program) ?? "", true);
+function ofSubcommand({ name, row: own = "" }: Program, words: readonly Argument[]): number {
+  const before = readOptions(words, 1, own, true);
   if (before.named > 0) return words.length;
   if (before.operandAt >= words.length) return 1;
-  const row = rowOf(program, words[before.operandAt]?.text ?? "");
+  const row = rowOf(name, words[before.operandAt]?.text ?? "");
   return row === undefined ? words.length : Math.max(1, readOptions(words, before.operandAt + 1, row).named);
 }
 

@@ -11,8 +11,8 @@ const NETWORK = /^\/+dev\/+(?:tcp|udp)(?:\/|$)/;
 
 export function redirectNeeds(redirects: readonly Redirection[], place: Place, needs: Needs, onScript: OnScript): void {
   for (const redirect of redirects) {
-    const source = redirect.type === "HereDoc" ? "<<" : `${redirect.operator} ${redirect.target?.text ?? ""}`;
-    if (!isProved(redirect, place, needs, onScript)) needs.unproved(source);
+    if (isProved(redirect, place, needs, onScript)) continue;
+    needs.unproved(redirect.type === "HereDoc" ? "<<" : `${redirect.operator} ${redirect.target?.text ?? ""}`);
   }
 }
 

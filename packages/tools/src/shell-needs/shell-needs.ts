@@ -16,11 +16,26 @@ const EXPANSION = /\$[({[]|`|[<>]\(/g;
 const UNSEEN = /[^\P{Cc}\n\t]|[^\P{Z} ]|\p{Cf}/u;
 const SEEN = /^[\n\t -~]*$/;
 
+/** Needs of the commands that were read last: one is judged when it is proposed, when a person is asked, and when it starts. */
+const lately = new Map<string, readonly Need[]>();
+const MAX_COMMANDS = 8;
+
 /**
  * The needs of a command in the folder of the workspace. Of what cannot be proved literal nothing is claimed: such a need
- * has the words `[null]`, which no rule covers. Pure; opens nothing.
+ * has the words `[null]`, which no rule covers. Opens nothing, and depends on nothing but the text: the same text may get
+ * the same list.
  */
 export function shellNeeds(command: string): readonly Need[] {
+  const known = lately.get(command);
+  if (known !== undefined) return known;
+  const needs = readNeeds(command);
+  if (command.length > SHELL_NEEDS_CHARACTERS) return needs;
+  for (const oldest of lately.keys()) if (lately.size >= MAX_COMMANDS) lately.delete(oldest);
+  lately.set(command, needs);
+  return needs;
+}
+
+function readNeeds(command: string): readonly Need[] {
   if (command.length > SHELL_NEEDS_CHARACTERS || (!SEEN.test(command) && !isSeen(command)))
     return [unprovedNeed(command)];
   if ((command.match(EXPANSION)?.length ?? 0) > EXPANSIONS) return [unprovedNeed(command)];

@@ -10,6 +10,7 @@ import {
   parse,
   type ParsedScript,
   type Pipeline,
+  type Redirection,
   type Statement,
   type SyntaxNode,
   type TestExpression,
@@ -18,7 +19,17 @@ import {
 import { type Argument, argumentOf, type OnScript } from "./argument.ts";
 import { isStep } from "./builtins.ts";
 import { commandNeeds } from "./commands.ts";
-import { climbs, executeNeed, type Needs, type Place, sourceOf } from "./place.ts";
+import {
+  amongOthers,
+  climbs,
+  deeper,
+  executeNeed,
+  type Needs,
+  type Place,
+  type Script,
+  sourceOf,
+  withFolders,
+} from "./place.ts";
 import { feeds, redirectNeeds } from "./redirects.ts";
 import { assignmentWord, isHarmlessVariable, isScriptVariable } from "./variables.ts";
 
@@ -43,12 +54,16 @@ export function readCall(text: string, needs: Needs): void {
   const script = parse(text);
   const [only, ...others] = script.commands;
   const sole = others.length === 0 && only?.command.type === "Command" && only.background !== true;
-  readParsed(script, { folders: [""], sole, depth: 0 }, needs, text);
+  readParsed(script, { folders: [""], sole, depth: 0, script: scriptOf(text) }, needs, text);
 }
 
 function readText(text: string, place: Place, needs: Needs): void {
   if (place.depth > MAX_DEPTH) needs.unproved(text);
-  else readParsed(parse(text), place, needs, text);
+  else readParsed(parse(text), { ...place, script: scriptOf(text) }, needs, text);
+}
+
+function scriptOf(text: string): Script {
+  return { text, commands: new Map() };
 }
 
 function readParsed(script: ParsedScript | undefined, place: Place, needs: Needs, source: string): void {
@@ -60,26 +75,24 @@ function readParsed(script: ParsedScript | undefined, place: Place, needs: Needs
 function readList(statements: readonly Statement[], place: Place, needs: Needs): After {
   let after: After = unmoved(place);
   for (const { command, background } of statements) {
-    const here = { ...place, folders: joined(after.ok, after.failed) };
-    const next = read(command, here, needs);
+    const next = read(command, withFolders(place, joined(after.ok, after.failed)), needs);
     if (background !== true) after = next;
   }
   return after;
 }
 
 function readBody({ commands }: CompoundList, place: Place, needs: Needs): After {
-  return readList(commands, { ...place, sole: false }, needs);
+  return readList(commands, amongOthers(place), needs);
 }
 
 function read(node: Node, place: Place, needs: Needs): After {
-  const within = { ...place, sole: false };
+  if (node.type === "Command") return readOnce(node, place, needs);
+  const within = amongOthers(place);
   switch (node.type) {
     case "AndOr":
       return readAndOr(node, within, needs);
     case "Pipeline":
       return readPipeline(node, within, needs);
-    case "Command":
-      return readCommand(node, place, needs);
     case "Redirected":
       redirectNeeds(node.redirects, place, needs, nested(place, needs));
       return read(node.command, within, needs);
@@ -100,13 +113,13 @@ function read(node: Node, place: Place, needs: Needs): After {
 
 function readAndOr({ commands, operators }: AndOr, place: Place, needs: Needs): After {
   let after: After = { ok: place.folders, failed: [] };
-  commands.forEach((command, at) => {
+  for (const [at, command] of commands.entries()) {
     const isAnd = at === 0 || operators[at - 1] === "&&";
-    const next = read(command, { ...place, folders: isAnd ? after.ok : after.failed }, needs);
+    const next = read(command, withFolders(place, isAnd ? after.ok : after.failed), needs);
     after = isAnd
       ? { ok: next.ok, failed: joined(after.failed, next.failed) }
       : { ok: joined(after.ok, next.ok), failed: next.failed };
-  });
+  }
   return after;
 }
 
@@ -123,12 +136,12 @@ function readPipeline({ commands }: Pipeline, place: Place, needs: Needs): After
 
 function readIf(node: If, place: Place, needs: Needs): After {
   let clause = readBody(node.clause, place, needs);
-  const ends = [readBody(node.then, { ...place, folders: clause.ok }, needs)];
+  const ends = [readBody(node.then, withFolders(place, clause.ok), needs)];
   for (const { clause: next, then } of node.elif) {
-    clause = readBody(next, { ...place, folders: clause.failed }, needs);
-    ends.push(readBody(then, { ...place, folders: clause.ok }, needs));
+    clause = readBody(next, withFolders(place, clause.failed), needs);
+    ends.push(readBody(then, withFolders(place, clause.ok), needs));
   }
-  const last = { ...place, folders: clause.failed };
+  const last = withFolders(place, clause.failed);
   ends.push(node.else === undefined ? unmoved(last) : readBody(node.else, last, needs));
   return ends.reduce((one, other) => ({ ok: joined(one.ok, other.ok), failed: joined(one.failed, other.failed) }));
 }
@@ -138,7 +151,7 @@ function readCase({ word, items }: Case, place: Place, needs: Needs): After {
   let after = unmoved(place);
   for (const { pattern, body } of items) {
     for (const choice of pattern) if (!isPattern(choice)) needs.unproved(choice.text);
-    const next = readBody(body, { ...place, folders: joined(after.ok, after.failed) }, needs);
+    const next = readBody(body, withFolders(place, joined(after.ok, after.failed)), needs);
     after = { ok: joined(after.ok, next.ok), failed: joined(after.failed, next.failed) };
   }
   return after;
@@ -176,31 +189,66 @@ function readInside(node: SyntaxNode, place: Place, needs: Needs): void {
 /** A loop that changes the folder runs its second round elsewhere. */
 function readLoop(bodies: readonly CompoundList[], place: Place, needs: Needs): void {
   let after = unmoved(place);
-  for (const body of bodies) after = readBody(body, { ...place, folders: joined(after.ok, after.failed) }, needs);
+  for (const body of bodies) after = readBody(body, withFolders(place, joined(after.ok, after.failed)), needs);
   if (joined(after.ok, after.failed).some((folder) => !place.folders.includes(folder))) needs.unproved("cd in a loop");
 }
 
-function readCommand(command: Command, place: Place, needs: Needs): After {
-  const onScript = nested(place, needs);
-  redirectNeeds(command.redirects, place, needs, onScript);
-  for (const part of command.prefix) {
-    if (part.type === "Assignment") assign(part, command.name !== undefined, needs, onScript);
+/** What stands in one script several times, as often in loops and chains, needs each time the same. */
+function readOnce(command: Command, place: Place, needs: Needs): After {
+  const { script, folders, sole } = place;
+  if (script === undefined || hasHereDoc(command)) return readCommand(command, place, needs);
+  const text = script.text.slice(command.pos, command.end);
+  const seen = script.commands.get(text);
+  if (seen?.folders === folders && seen.sole === sole) {
+    needs.again(seen.needs);
+    return unmoved(place);
   }
-  if (command.name === undefined) {
+  const before = needs.read;
+  const after = readCommand(command, place, needs);
+  if (after.ok === folders && after.failed === folders)
+    script.commands.set(text, { folders, sole, needs: needs.read - before });
+  return after;
+}
+
+/** Its text goes on behind the command. */
+function hasHereDoc({ prefix, suffix }: Command): boolean {
+  return suffix.some(({ type }) => type === "HereDoc") || prefix.some(({ type }) => type === "HereDoc");
+}
+
+function readCommand(command: Command, place: Place, needs: Needs): After {
+  const { name, prefix, suffix } = command;
+  const onScript = nested(place, needs);
+  const redirects = prefix.some(isRedirection) || suffix.some(isRedirection) ? command.redirects : NONE;
+  redirectNeeds(redirects, place, needs, onScript);
+  for (const part of prefix) if (part.type === "Assignment") assign(part, name !== undefined, needs, onScript);
+  if (name === undefined) {
     if (command.args.length > 0) needs.unproved("a command without a name");
     return unmoved(place);
   }
-  const words = [command.name, ...command.args].map((part): Argument => {
-    const word = part.type === "Word" ? argumentOf(part, onScript) : assignmentWord(part, onScript);
-    if (word === undefined) needs.unproved(part.text);
-    return word ?? { shape: "many", source: part.text };
-  });
+  const words = [wordOf(name, needs, onScript)];
+  for (const part of redirects === NONE ? suffix : command.args) {
+    if (!isRedirection(part)) words.push(wordOf(part, needs, onScript));
+  }
   if (hasGluedWords(command)) needs.unproved(sourceOf(words));
   if (words[0]?.text === "cd") return changeFolder(words, place, needs);
-  const here = feeds(command.redirects) ? { ...place, sole: false } : place;
+  const here = feeds(redirects) ? amongOthers(place) : place;
   commandNeeds(words, here, needs, (text, inner) => readText(text, inner, needs));
-  const ends = words[0]?.text === "exit" && isStep(words) && command.redirects.length === 0;
+  const ends = words[0]?.text === "exit" && isStep(words) && redirects.length === 0;
   return ends ? { ok: [], failed: [] } : unmoved(place);
+}
+
+function wordOf(part: Word | Assignment, needs: Needs, onScript: OnScript): Argument {
+  const word = part.type === "Word" ? argumentOf(part, onScript) : assignmentWord(part, onScript);
+  if (word !== undefined) return word;
+  needs.unproved(part.text);
+  return { shape: "many", source: part.text };
+}
+
+type CommandPart = Command["suffix"][number] | Command["prefix"][number];
+const NONE: readonly Redirection[] = [];
+
+function isRedirection(part: CommandPart): part is Redirection {
+  return part.type !== "Word" && part.type !== "Assignment";
 }
 
 /** `cd folder`: what comes after stands there; entering is reading it. */
@@ -219,11 +267,19 @@ function changeFolder(words: readonly Argument[], place: Place, needs: Needs): A
 
 /** Words without a blank between them are one word to bash, and were not read as one. */
 function hasGluedWords({ prefix, name, suffix }: Command): boolean {
-  const words = [...prefix, ...(name === undefined ? [] : [name]), ...suffix].map((part) => {
-    if (part.type === "Redirect" || part.type === "HereString") return part.target;
-    return part.type === "HereDoc" ? part.delimiter : part;
-  });
-  return words.some((word, at) => word !== undefined && words[at + 1]?.pos === word.end);
+  let end: number | undefined;
+  const follows = (part: CommandPart): boolean => {
+    const word = textPartOf(part);
+    const isGlued = word !== undefined && word.pos === end;
+    end = word?.end;
+    return isGlued;
+  };
+  return prefix.some(follows) || (name !== undefined && follows(name)) || suffix.some(follows);
+}
+
+function textPartOf(part: CommandPart): { readonly pos: number; readonly end: number } | undefined {
+  if (part.type === "Redirect" || part.type === "HereString") return part.target;
+  return part.type === "HereDoc" ? part.delimiter : part;
 }
 
 function assign(part: Assignment, isPrefix: boolean, needs: Needs, onScript: OnScript): void {
@@ -256,8 +312,7 @@ function isTest(test: TestExpression, place: Place, needs: Needs): boolean {
 
 /** Scripts in words run in shells of their own. */
 function nested(place: Place, needs: Needs): OnScript {
-  const within = { ...place, sole: false, depth: place.depth + 1 };
-  return (script) => readParsed(script, within, needs, "$(...)");
+  return (script) => readParsed(script, deeper(place), needs, "$(...)");
 }
 
 /** A pattern that runs nothing: no expansion but the simplest. */
@@ -270,7 +325,8 @@ function unmoved({ folders }: Place): After {
 }
 
 function joined(some: readonly string[], others: readonly string[]): readonly string[] {
-  return some === others ? some : [...new Set([...some, ...others])];
+  if (some === others || others.length === 0) return some;
+  return some.length === 0 ? others : [...new Set([...some, ...others])];
 }
 
 /** As text, the way bash does it. */

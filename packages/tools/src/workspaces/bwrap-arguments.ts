@@ -26,7 +26,7 @@ const SEPARATE = words(
 );
 
 /** Later options lie over earlier ones. The program and its arguments follow after `--`. */
-export function bwrapArguments(profile: BwrapProfile, cwd: string): readonly string[] {
+export function bwrapArguments(profile: BwrapProfile, cwd: string, more: readonly string[] = []): readonly string[] {
   const { system, home, shown, masked, writable, readOnly, network } = profile;
   const privateFolder = (path: string): readonly string[] => ["--size", String(PRIVATE_BYTES), "--tmpfs", path];
   return [
@@ -43,6 +43,7 @@ export function bwrapArguments(profile: BwrapProfile, cwd: string): readonly str
     ...shown.flatMap((path) => ["--ro-bind", path, path]),
     ...writable.flatMap((path) => ["--bind", path, path]),
     ...readOnly.flatMap((path) => ["--ro-bind", path, path]),
+    ...more,
     "--chdir",
     cwd,
   ];

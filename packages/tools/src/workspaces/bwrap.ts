@@ -3,7 +3,7 @@
  * tree that ends with this process. Every profile is proved by a canary before the workspace is used.
  */
 
-import type { ConfinedStart, Sandbox, SandboxRules } from "./confiner.ts";
+import type { ConfinedPlace, ConfinedStart, Sandbox, SandboxRules } from "./confiner.ts";
 import { bwrapArguments } from "./bwrap-arguments.ts";
 import { bwrapProfile } from "./bwrap-profile.ts";
 import { proveConfined } from "./canary.ts";
@@ -11,6 +11,7 @@ import { holdMountPoints } from "./mount-points.ts";
 import { protectedPaths } from "./protected-paths.ts";
 import { confinementText, findProgram, ownPrograms, unavailable } from "./sandbox-rules.ts";
 import { shimmed } from "./shim.ts";
+import { wayOut } from "./way-out.ts";
 
 const BWRAP = ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
 const BASH = ["/bin/bash", "/usr/bin/bash"];
@@ -37,14 +38,16 @@ export function bwrap(rules: SandboxRules = {}, programs: BwrapPrograms = {}): S
       const profile = bwrapProfile(root, { ...rules, readable: [...(rules.readable ?? []), ...(await ownPrograms())] });
       const confiner = {
         confinement: confinementText("bwrap", rules),
-        async begin(argv: readonly string[], { cwd }: { readonly cwd: string }) {
+        takesGateway: true as const,
+        async begin(argv: readonly string[], { cwd, gateway }: ConfinedPlace) {
+          const way = gateway === undefined ? undefined : wayOut(gateway, rules.network === true, bash);
           const points = holdMountPoints(root);
           try {
             const held = { ...profile, readOnly: [...profile.readOnly, ...protectedPaths(root, rules.writable)] };
             const limited = rules.limits === undefined ? [] : [limiter ?? "", ...limitArguments(rules)];
             return {
-              argv: [program, ...bwrapArguments(held, cwd), "--", ...limited, ...shimmed(argv, bash)],
-              env: profile.env,
+              argv: [program, ...bwrapArguments(held, cwd, way?.mounts), "--", ...limited, ...shimmed(argv, bash, way)],
+              env: { ...profile.env, ...way?.env },
               shim: true,
               lifeline: false,
               problem: problemOf,

@@ -15,6 +15,8 @@ export interface Sandbox {
 export interface Confiner {
   /** As `Workspace.confinement`: the sandbox and what it lets through. */
   readonly confinement: string;
+  /** Programs inside can be given a way to a gateway. */
+  readonly takesGateway?: true;
   /** Prepares one run. The caller calls `end` when nothing of it runs any more. */
   begin(argv: readonly string[], place: ConfinedPlace): Promise<Confined>;
   close(): Promise<void>;
@@ -25,6 +27,22 @@ export type ConfinedPlace = {
   readonly cwd: string;
   readonly env?: { readonly [name: string]: string };
   readonly input?: string;
+  /** A way out for this run. Only for a confiner that takes one. */
+  readonly gateway?: GatewayGrant;
+};
+
+/** Services outside that programs may use without their secrets, such as `broker()`. */
+export interface Gateway {
+  /** For one run. Throws `config-invalid` while it is not open. */
+  grant(): Promise<GatewayGrant>;
+}
+export type GatewayGrant = {
+  /** Variables with the addresses to use: on the port of this machine's loopback, or on `port` where that leads to it. */
+  env(port?: number): { readonly [name: string]: string };
+  /** Absolute path of a socket that leads to it; absent where there are none. */
+  readonly socket?: string;
+  /** The addresses lead nowhere any more. */
+  end(): void;
 };
 
 export type Confined = {

@@ -15,7 +15,7 @@ import type {
   WriteOptions,
 } from "@capstan/core";
 import { TOOL_LIMITS } from "../tool-limits.ts";
-import type { Confiner } from "./confiner.ts";
+import type { Confiner, Gateway, GatewayGrant } from "./confiner.ts";
 import {
   openAbsolute,
   openInside,
@@ -28,6 +28,7 @@ import { isInside, nameIn, outside, quote, resolveIn, special, systemCode, toPat
 import { realPathsIn } from "./real-path.ts";
 import { replaceFile } from "./replace-file.ts";
 import { runProcess } from "./run-process.ts";
+import { unavailable } from "./sandbox-rules.ts";
 
 export { endLeftovers } from "./process-group.ts";
 
@@ -37,14 +38,20 @@ export type LocalOptions = {
   readonly descriptors?: Descriptors;
   /** What programs run in; closed with the workspace. */
   readonly confine?: (root: string) => Promise<Confiner | undefined>;
+  /** What programs may use outside, such as `broker()`. */
+  readonly gateway?: Gateway;
 };
 
 /** Opens a folder. The caller closes it. Throws `workspace-missing` when there is no such folder. */
 export async function localWorkspace(root: string, options: LocalOptions = {}): Promise<Workspace> {
   const real = await realRoot(root);
   const confiner = await options.confine?.(real.path);
-  const { descriptors = platformDescriptors(), clock = systemClock } = options;
-  return new LocalWorkspace(real, descriptors, clock, confiner);
+  const { descriptors = platformDescriptors(), clock = systemClock, gateway } = options;
+  if (gateway !== undefined && confiner !== undefined && confiner.takesGateway !== true) {
+    await confiner.close();
+    throw unavailable(confiner.confinement, "programs inside cannot reach a broker; use bwrap()");
+  }
+  return new LocalWorkspace({ real, descriptors, clock, confiner, gateway });
 }
 
 async function realRoot(root: string): Promise<Root> {
@@ -57,6 +64,14 @@ async function realRoot(root: string): Promise<Root> {
   throw new CapstanError("workspace-missing", `${quote(root)} is not a folder`);
 }
 
+type Parts = {
+  readonly real: Root;
+  readonly descriptors: Descriptors;
+  readonly clock: Clock;
+  readonly confiner: Confiner | undefined;
+  readonly gateway: Gateway | undefined;
+};
+
 class LocalWorkspace implements Workspace {
   readonly kind = "local";
   readonly confinement: string;
@@ -65,14 +80,16 @@ class LocalWorkspace implements Workspace {
   readonly #descriptors: Descriptors;
   readonly #clock: Clock;
   readonly #confiner: Confiner | undefined;
+  readonly #gateway: Gateway | undefined;
   readonly #running = new Set<Promise<RunOutcome>>();
   readonly #closing = new AbortController();
 
-  constructor(root: Root, descriptors: Descriptors, clock: Clock, confiner: Confiner | undefined) {
-    this.root = root.path;
+  constructor({ real, descriptors, clock, confiner, gateway }: Parts) {
+    this.root = real.path;
     this.confinement = confiner?.confinement ?? "none";
     this.#confiner = confiner;
-    this.#root = root;
+    this.#gateway = gateway;
+    this.#root = real;
     this.#descriptors = descriptors;
     this.#clock = clock;
   }
@@ -162,12 +179,17 @@ class LocalWorkspace implements Workspace {
 
   async #runIn(cwd: string, argv: readonly string[], options: RunOptions): Promise<RunOutcome> {
     const folder = await openInside(this.#descriptors, this.#root, cwd);
+    let granted: GatewayGrant | undefined;
     try {
       if (!folder.info.isDirectory()) throw new CapstanError("path-special", `${quote(cwd)} is a file, not a folder`);
+      granted = await this.#gateway?.grant();
       const started = { cwd: folder.at(), realCwd: folder.path };
-      if (this.#confiner === undefined) return await runProcess(argv, started, options, this.#clock);
-      return await this.#runConfined(this.#confiner, argv, folder.path, options);
+      if (this.#confiner !== undefined)
+        return await this.#runConfined(this.#confiner, argv, { cwd: folder.path, gateway: granted }, options);
+      const env = { ...options.env, ...granted?.env() };
+      return await runProcess(argv, started, { ...options, env }, this.#clock);
     } finally {
+      granted?.end();
       await folder.handle.close();
     }
   }
@@ -176,12 +198,14 @@ class LocalWorkspace implements Workspace {
   async #runConfined(
     confiner: Confiner,
     argv: readonly string[],
-    cwd: string,
+    { cwd, gateway }: { readonly cwd: string; readonly gateway: GatewayGrant | undefined },
     options: RunOptions,
   ): Promise<RunOutcome> {
     if (argv.some((word) => word.includes("\0")))
       throw new CapstanError("process-failed", "A word holds a NUL character");
-    const confined = await confiner.begin(argv, { ...options, cwd });
+    const { env, input } = options;
+    const place = { cwd, ...(env && { env }), ...(input !== undefined && { input }), ...(gateway && { gateway }) };
+    const confined = await confiner.begin(argv, place);
     let stopped = true;
     try {
       const outcome = await runProcess(argv, { cwd: "/", realCwd: cwd }, options, this.#clock, confined);

@@ -35,7 +35,7 @@ export async function runProcess(
   const ended = endOf(child, program);
   const out = collect(stdout, "stdout", options);
   const err = collect(stderr, "stderr", options);
-  feed(child, options.input, confined?.lifeline === true);
+  feed(child, options, confined?.lifeline === true);
   const find = finder(child.pid, tag, confined !== undefined);
   const stop = stopper(options, clock);
   const supervised = await supervise({ ended, streams: [out, err], find, stop, clock }).finally(() =>
@@ -70,7 +70,9 @@ async function startChild(
   const [started = "", ...rest] = confined?.argv ?? argv;
   const fixed = { PWD: realCwd, [TAG_VARIABLE]: tagValue(tag, process.env[TAG_VARIABLE]), ...confined?.env };
   const env = childEnv(process.env, options.env ?? {}, fixed);
-  const withInput = options.input !== undefined || confined?.lifeline === true;
+  if (options.onInput !== undefined && confined?.lifeline === true)
+    throw new CapstanError("process-failed", "This sandbox cannot write to a program while it runs");
+  const withInput = options.input !== undefined || options.onInput !== undefined || confined?.lifeline === true;
   const pipes = await openRunPipes(tag, { withInput, withStatus: confined?.shim === true });
   try {
     const child = spawn(started, rest, { cwd, env, detached: true, stdio: pipes.stdio, windowsHide: true });
@@ -84,9 +86,10 @@ async function startChild(
 }
 
 /** `lifeline`: the input stays open behind what is written. */
-function feed(child: ChildProcess, input: string | undefined, lifeline: boolean): void {
+function feed(child: ChildProcess, { input, onInput }: RunOptions, lifeline: boolean): void {
   child.stdin?.on("error", () => {}); // a program may close its input before it has read it
-  if (lifeline) child.stdin?.write(input ?? "");
+  if (onInput !== undefined && child.stdin !== null) onInput(child.stdin);
+  else if (lifeline) child.stdin?.write(input ?? "");
   else child.stdin?.end(input);
 }
 

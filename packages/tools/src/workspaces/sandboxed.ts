@@ -1,7 +1,7 @@
 /** Workspaces of this machine whose programs run in a sandbox: required, preferred or off. */
 
 import { CapstanError, systemClock, type Workspace, type WorkspaceFactory } from "@capstan/core";
-import type { Confiner, OnFallback, Sandbox } from "./confiner.ts";
+import type { Confiner, Gateway, OnFallback, Sandbox } from "./confiner.ts";
 import { localWorkspace } from "./local.ts";
 import { sweepMountPoints } from "./mount-points.ts";
 import { endLeftovers } from "./process-group.ts";
@@ -12,6 +12,8 @@ export type SandboxedOptions = {
   readonly confinement?: "required" | "preferred" | "off";
   /** Default: a warning of the process. */
   readonly onFallback?: OnFallback;
+  /** What programs may use outside, such as `broker()`. Throws `sandbox-unavailable` where the sandbox cannot let them. */
+  readonly gateway?: Gateway;
 };
 
 /**
@@ -22,11 +24,13 @@ export function sandboxed({
   sandbox,
   confinement = "required",
   onFallback = warn,
+  gateway,
 }: SandboxedOptions): WorkspaceFactory {
   let cleaned: Promise<unknown> | undefined;
   return async (root): Promise<Workspace> => {
     await (cleaned ??= cleanUp());
     return localWorkspace(root, {
+      ...(gateway && { gateway }),
       confine: async (real) => (confinement === "off" ? undefined : open(sandbox, real, confinement, onFallback)),
     });
   };

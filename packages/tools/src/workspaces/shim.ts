@@ -9,6 +9,7 @@ import { Readable } from "node:stream";
 import { TOOL_LIMITS } from "../tool-limits.ts";
 import type { ShimReport } from "./confiner.ts";
 import { MARK_DESCRIPTOR, STATUS_DESCRIPTOR } from "./run-tag.ts";
+import type { WayOut } from "./way-out.ts";
 
 const ROUND_MS = 10;
 /** Inside there are the sandbox's own first process and the shim; everything above is left over. */
@@ -24,6 +25,7 @@ echo started >&${STATUS_DESCRIPTOR}
 command -v -- "$1" >/dev/null 2>&1 || { echo missing >&${STATUS_DESCRIPTOR}; exit 127; }
 (exec "$@" ${STATUS_DESCRIPTOR}>&-)
 code=$?
+[ -n "$forwarder" ] && kill -KILL $forwarder && wait $forwarder
 round=0
 while set -- /proc/[0-9]*; [ $# -gt ${OWN_PROCESSES} ] && [ $round -lt ${TOOL_LIMITS.settleMs / ROUND_MS} ]; do
   round=$((round + 1))
@@ -32,11 +34,11 @@ done
 [ $# -gt ${OWN_PROCESSES} ] && echo "left $(($# - ${OWN_PROCESSES}))" >&${STATUS_DESCRIPTOR}
 exit $code`;
 
-/** The argument vector of the shim for a program. `bash` is there inside too. */
-export function shimmed(argv: readonly string[], bash: string | undefined): readonly string[] {
+/** The argument vector of the shim for a program. `bash` is there inside too, and where there is a `way` out. */
+export function shimmed(argv: readonly string[], bash: string | undefined, way?: WayOut): readonly string[] {
   return bash === undefined
-    ? ["/bin/sh", "-c", SCRIPT, "sh", ...argv]
-    : [bash, "--noprofile", "--norc", "-c", `${CLOSING}\n${SCRIPT}`, "bash", ...argv];
+    ? ["/bin/sh", "-c", `forwarder=\n${SCRIPT}`, "sh", ...argv]
+    : [bash, "--noprofile", "--norc", "-c", `${CLOSING}\nforwarder=\n${way?.begin ?? ""}\n${SCRIPT}`, "bash", ...argv];
 }
 
 /** What the shim tells; undefined for a child that has none. Settles at the end of the child. */

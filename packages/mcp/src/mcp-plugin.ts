@@ -1,0 +1,58 @@
+/** The plugin that gives agents the tools of MCP servers. */
+
+import { type Plugin, plugin, type Tool } from "@capstan/core";
+import type { McpServerConfig } from "./config/server-config.ts";
+import { lazyTools } from "./lazy-tools.ts";
+import { McpClient, type McpClientOptions } from "./mcp-client.ts";
+import { readingTools } from "./tools/reading-tools.ts";
+
+export type McpOptions = McpClientOptions & {
+  /** Name of the plugin, when an agent has two of them. Default `mcp`. */
+  readonly name?: string;
+  /** Connects when the runtime opens, in the background. Default: when the first run begins. */
+  readonly eager?: boolean;
+  /** Tools that let the model list and read what servers have beside tools. Default: none. */
+  readonly reading?: { readonly resources?: boolean; readonly prompts?: boolean };
+};
+export type McpPlugin = Plugin & { readonly client: McpClient };
+
+/** Longer than any server has to start: a server that hangs holds the first run up no longer than its own limit. */
+const TOOLS_MS = 120_000;
+
+/** Throws `config-invalid`. The plugin closes its client with the runtime. */
+export function mcp({ name = "mcp", eager = false, reading = {}, ...options }: McpOptions): McpPlugin {
+  const client = new McpClient(options);
+  let shown: readonly Tool[] = [];
+  const isLazy = client.servers.some(({ disclosure }) => disclosure === "lazy");
+  const made = plugin<readonly string[]>({
+    name,
+    timeoutMs: TOOLS_MS,
+    async tools() {
+      await client.connect();
+      shown = [...client.tools(), ...readingTools(client, reading)];
+      return isLazy ? [...shown, lazy.search] : shown;
+    },
+    open(runtime) {
+      for (const secret of client.servers.flatMap(secretsOf)) runtime.redactor.add(secret);
+      client.onSecret((secret) => runtime.redactor.add(secret));
+      if (eager) client.warmUp();
+      return client;
+    },
+    ...(isLazy && { fold: { start: [], next: (own, fact) => lazy.next(own, fact) } }),
+    ...(isLazy && { prepare: (_request, context) => lazy.prepare(context.own) }),
+    ...(isLazy && { tool: (call, context, next) => lazy.gate(call, context, next) }),
+  });
+  const lazy = lazyTools(() => shown);
+  return Object.freeze({ ...made, client });
+}
+
+/** Values that look like credentials: they never enter log, stream or error. */
+function secretsOf({ transport }: McpServerConfig): readonly string[] {
+  if (transport.type === "in-process") return [];
+  const values = Object.entries(transport.type === "stdio" ? transport.env : transport.headers);
+  return values.flatMap(([name, value]) => {
+    if (!/key|token|secret|passw|auth|cookie|credential|session/i.test(name)) return [];
+    const bare = /^(?:Bearer|Basic|Token)\s+(.+)$/i.exec(value)?.[1];
+    return bare === undefined ? [value] : [value, bare];
+  });
+}

@@ -1,0 +1,31 @@
+/** Puts what a server asks to the people of the run, as a `form` request. */
+
+import { type FlowContext, type Json, jsonSchema } from "@capstan/core";
+import type { Elicitation, ElicitationAnswer } from "../connect/answer-requests.ts";
+import { readSchema, withSafePatterns } from "./remote-schema.ts";
+
+/** Characters of a server's question that people are shown. */
+const MAX_MESSAGE = 4_000;
+
+/** `name` is unique in the flow. Where nobody can be asked, the answer is a decline. */
+export async function askForm(
+  context: Pick<FlowContext, "form">,
+  name: string,
+  server: string,
+  { message, schema, url }: Elicitation,
+): Promise<ElicitationAnswer> {
+  const shown = `${server} asks: ${message.slice(0, MAX_MESSAGE).toWellFormed()}`;
+  if (url !== undefined) {
+    const { decline } = await context.form(name, { message: shown, url });
+    return { action: decline === true ? "decline" : "accept" };
+  }
+  const read = readSchema(schema ?? { type: "object" });
+  if (read.problem !== undefined) return { action: "cancel" };
+  const { decline, content } = await context.form(name, {
+    message: shown,
+    schema: jsonSchema(withSafePatterns(read.schema)),
+  });
+  if (decline === true) return { action: "decline" };
+  const members = typeof content === "object" && content !== null && !Array.isArray(content) ? content : {};
+  return { action: "accept", content: members as { readonly [name: string]: Json } };
+}
