@@ -1,4 +1,4 @@
-/** Commands of about 4 KB, of many shapes, and the rules of a careful user: what a decision costs. */
+/** Commands of about 4 KB, of many shapes, longer ones, and the rules of a careful user: what a decision costs. */
 
 /** What people and models type all day; none whose end would change what stands behind it. */
 const EVERYDAY: readonly string[] = [
@@ -51,20 +51,26 @@ export const DECISION_RULES: {
   ],
 };
 
-/** Pieces made by number, joined until 4 KB are full. */
-function filled(joint: string, piece: (at: number) => string): string {
+/** Pieces made by number, joined until `characters` are full. */
+function filled(joint: string, piece: (at: number) => string, characters = CHARACTERS): string {
   let text = piece(0);
   for (let at = 1; ; at++) {
     const more = joint + piece(at);
-    if (text.length + more.length > CHARACTERS) return text;
+    if (text.length + more.length > characters) return text;
     text += more;
   }
 }
 
 /** Everyday commands from `start` on. */
-function everyday(start: number, joint: string): string {
-  return filled(joint, (at) => EVERYDAY[(start + at * 7) % EVERYDAY.length] ?? "ls");
+function everyday(start: number, joint: string, characters = CHARACTERS): string {
+  return filled(joint, (at) => EVERYDAY[(start + at * 7) % EVERYDAY.length] ?? "ls", characters);
 }
+
+/** The longest command that is read, and one beyond. */
+export const LONG_CASES: { readonly [shape: string]: readonly string[] } = {
+  "16 KB": [everyday(0, " && ", 16_000), filled(" ", (at) => (at === 0 ? "rm" : `old/${at}/a=${at}`), 16_000)],
+  "64 KB": [everyday(0, " && ", 65_536), filled("; ", (at) => `ls src/x${at}`, 65_536)],
+};
 
 export const DECISION_CASES: { readonly [shape: string]: readonly string[] } = {
   "everyday chain": [everyday(0, " && "), everyday(3, "; "), everyday(11, " || "), everyday(5, "\n")],

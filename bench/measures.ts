@@ -6,8 +6,9 @@ import type { Order, SubjectName } from "./child.ts";
 import type { CapstanOptions } from "./capstan.ts";
 import type { Bench, Case, Measure, Results, Row, Spread } from "./measure.ts";
 import type { WireFormatName } from "./wire-formats.ts";
-import { DECISION_CASES } from "./decision-cases.ts";
+import { DECISION_CASES, LONG_CASES } from "./decision-cases.ts";
 import { runOrder, timeToFirstOutput } from "./processes.ts";
+import { sse } from "./workload-sse.ts";
 
 type Settings = Order["settings"];
 
@@ -353,18 +354,21 @@ const decision: Measure = {
   name: "decision",
   cases: { capstan: child("capstan", "decision", {}) },
   rows: (results) =>
-    Object.keys(DECISION_CASES).map((shape): Row => {
+    [...Object.keys(DECISION_CASES), ...Object.keys(LONG_CASES)].map((shape): Row => {
       const capstan = results("capstan", `${shape}/p50`);
       const { median: value } = results("capstan", `${shape}/p99`);
-      return { measure: `p99 of a verdict, 4 KB: ${shape}`, capstan, unit: "ms", value, valueUnit: "ms", target: 1 };
+      const { min: all } = results("capstan", `${shape}/all`);
+      const isLong = Object.hasOwn(LONG_CASES, shape);
+      return {
+        measure: `p99 of a verdict, best of 3${isLong ? "" : ", 4 KB"}: ${shape}`,
+        capstan,
+        unit: "ms",
+        value,
+        valueUnit: "ms",
+        target: isLong ? 50 : 1,
+        note: `p99 of all ${all.toFixed(2)} ms`,
+      };
     }),
-};
-
-const sse: Measure = {
-  name: "sse",
-  once: true,
-  cases: {},
-  rows: () => [{ measure: "200 SSE streams x 50 events/s", unit: "", note: "no HTTP door yet" }],
 };
 
 export const MEASURES: readonly Measure[] = [

@@ -1,9 +1,10 @@
 /** @capstan/acp: Capstan as an ACP agent, and other ACP agents for Capstan. */
 
-export { serveAcp, type AcpDoor, type ServeAcpOptions } from "./agent/serve-acp.ts";
-export type { McpHook } from "./agent/open-sessions.ts";
+export { serveAcp, type AcpDoor } from "./agent/serve-acp.ts";
+export type { McpHook, ServeAcpOptions } from "./agent/serve-options.ts";
 export type { ModelChoice } from "./agent/session-config.ts";
-export { acpAgent, type AcpAgentOptions } from "./client/acp-agent.ts";
+export { acpAgent } from "./client/acp-agent.ts";
+export type { AcpAgentOptions } from "./client/agent-work.ts";
 export { acpClient, type AcpClient, type AcpClientOptions } from "./client/acp-client.ts";
 export type { AcpEvent } from "./client/acp-events.ts";
 export type { AgentProgram } from "./client/agent-process.ts";

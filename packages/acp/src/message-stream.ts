@@ -3,6 +3,7 @@
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import type { Stream } from "@agentclientprotocol/sdk";
+import { sleep, systemClock } from "@capstan/core";
 import { type Line, lineSplitter } from "@capstan/wire";
 import { ACP_LIMITS as LIMITS } from "./limits.ts";
 import { type Message, parseMessage, type Problem, type RpcId } from "./parse-message.ts";
@@ -37,6 +38,7 @@ class Lines {
   readonly #theirs = new Set<RpcId>();
   readonly #ours = new Set<RpcId>();
   #written: Promise<void> = Promise.resolve();
+  #answered: (() => void) | undefined;
 
   constructor(input: Readable, output: Writable, { takes = () => false }: MessageStreamOptions) {
     this.#output = output;
@@ -47,15 +49,16 @@ class Lines {
 
   async pull(controller: ReadableStreamDefaultController): Promise<void> {
     const next = await this.#messages.next().catch(() => undefined); // a broken pipe is an end
-    if (next === undefined || next.done === true) controller.close();
-    else controller.enqueue(next.value);
+    if (next !== undefined && next.done !== true) return controller.enqueue(next.value);
+    await this.#settled();
+    controller.close();
   }
 
   /** Waits until the other side has room. */
   send(message: Message): Promise<void> {
     const { id, method } = message;
     if (id !== undefined) {
-      if (method === undefined) this.#theirs.delete(id as RpcId);
+      if (method === undefined) this.#forget(id as RpcId);
       else this.#ours.add(id as RpcId);
     }
     const written = this.#written.then(() => this.#write(`${JSON.stringify(message)}\n`));
@@ -65,6 +68,24 @@ class Lines {
 
   flushed(): Promise<void> {
     return this.#written;
+  }
+
+  #forget(id: RpcId): void {
+    this.#theirs.delete(id);
+    if (this.#theirs.size === 0) this.#answered?.();
+  }
+
+  /** One that asks and then ends its output still gets its answers, if they do not take long. */
+  async #settled(): Promise<void> {
+    if (this.#theirs.size === 0 || this.#output.destroyed) return;
+    const stop = new AbortController();
+    const { signal } = stop;
+    await Promise.race([
+      new Promise<void>((resolve) => (this.#answered = resolve)),
+      sleep(systemClock, LIMITS.flushMs, signal),
+      once(this.#output, "close", { signal }),
+    ]).catch(() => undefined);
+    stop.abort();
   }
 
   async #write(line: string): Promise<void> {

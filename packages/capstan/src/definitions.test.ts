@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { AnthropicReply } from "@capstan/models/testing";
+import { expectCacheStable } from "@capstan/core/testing";
+import { type AnthropicReply, billRatio, cacheBlocks } from "@capstan/models/testing";
 import { lookAtPackage } from "@capstan/plugins/packages";
 import { describe, expect, it } from "vitest";
 import { LIBRARY } from "./command-child.ts";
@@ -60,6 +61,25 @@ describe.concurrent("skills, commands and rules of files", { timeout: 120_000 },
     await it.put("work/.agents/skills/deploy/scripts/say.sh", "echo other");
     const changed = await it.at.run(["run", "go"]);
     expect(changed.stderr).toContain("what you trusted has changed");
+  });
+
+  it("SKILL-02 SKILL-09 COST-01 EDGE-07 cost no more than 1.00 times the ideal, in several processes, until rules change", async () => {
+    await using it = await setup(Array.from({ length: 3 }, () => [use("deploy"), read, text("Done.")]).flat());
+    await it.put("work/a.txt", "one\n");
+    await it.put("work/.agents/skills/deploy/SKILL.md", skill("deploy", "Deploy with care. ".repeat(50)));
+    await it.put("work/.claude/rules/style.md", "Whistle while you work. ".repeat(50));
+    await it.put("home/rules/me.md", "Say please.");
+    await it.at.run(["trust", "--yes"]);
+    for (const input of ["one", "two"])
+      expect(await it.at.run(["run", input, "--key", "k"])).toMatchObject({ code: 0 });
+    expect(it.server.requests).toHaveLength(6);
+    expect(billRatio(it.server.requests, cacheBlocks)).toBeCloseTo(1, 6);
+    expectCacheStable(it.server.requests.map(({ body }) => body));
+    await it.put("home/rules/me.md", "Say thanks.");
+    expect((await it.at.run(["run", "three", "--key", "k", "--verbose"])).stderr).toContain(
+      "The cached prompt prefix is rebuilt: rules: me.md, style.md",
+    );
+    expect(it.server.requests.at(-1)?.text).toMatch(/Say thanks\..*Whistle/s);
   });
 
   it("SKILL-08 answers /help without asking a model", async () => {

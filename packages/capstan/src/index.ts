@@ -30,6 +30,7 @@ export {
   INTERRUPT_MARKER,
   isArray,
   isLive,
+  isMeant,
   isProtectedPath,
   jsonSchema,
   LIMITS,

@@ -96,6 +96,7 @@ export {
   type ActiveSkill,
   type DeactivationReason,
   type DefinitionFolder,
+  type DiskFolderOptions,
   type InlineSkill,
   type LoadSkillsOptions,
   type ParsedSkill,

@@ -1,5 +1,6 @@
 /** Taking up an input: as the first of a new run, or as a steer into a running one. */
 
+import { keepBytes } from "./blobs.ts";
 import { withdrawn } from "./closing-facts.ts";
 import { CapstanError } from "./errors.ts";
 import { checkedOutcome } from "./check-input.ts";
@@ -52,10 +53,9 @@ export async function takeInput(hold: Hold, input: QueuedInput): Promise<void> {
   const key = `${runId}/input/${input.inputId}`;
   if (outcome.type === "accept") {
     const prefix = first ? await currentPrefix(hold) : [];
-    await hold.append([
-      ...prefix,
-      { type: "message.added", key, runId, message: outcome.message, inputId: input.inputId },
-    ]);
+    const { message: accepted } = outcome;
+    const said = { ...accepted, parts: await keepBytes(hold.journal, accepted.parts) }; // a hook may have added files
+    await hold.append([...prefix, { type: "message.added", key, runId, message: said, inputId: input.inputId }]);
     return;
   }
   if (outcome.type === "answer" && first) {

@@ -16,17 +16,17 @@ export type McpCall = {
 };
 export type McpHooks = {
   /** Before a call is sent: refuses it, or answers in the server's place. Nothing: it is sent. */
-  beforeCall?(call: McpCall): Promise<BeforeCall | void> | BeforeCall | void;
+  readonly beforeCall?: (call: McpCall) => Promise<BeforeCall | void> | BeforeCall | void;
   /** What the model is to read instead. Nothing: what the server said. */
-  afterCall?(call: McpCall, output: ToolOutput): Promise<ToolOutput | void> | ToolOutput | void;
+  readonly afterCall?: (call: McpCall, output: ToolOutput) => Promise<ToolOutput | void> | ToolOutput | void;
   /** Told of a call that could not be made or that broke. */
-  onCallError?(call: McpCall, message: string): void;
+  readonly onCallError?: (call: McpCall, message: string) => void;
   /** Which tools are offered, in what order. It cannot add any. */
-  filterTools?(found: {
+  readonly filterTools?: (found: {
     readonly server: string;
     readonly transport: McpTransport["type"];
     readonly tools: readonly RemoteTool[];
-  }): Promise<readonly RemoteTool[]> | readonly RemoteTool[];
+  }) => Promise<readonly RemoteTool[]> | readonly RemoteTool[];
   /** A hook that fails refuses the call, withholds the output, offers no tool. `ignore`: as if it were not there. */
   readonly onFailure?: "refuse" | "ignore";
 };

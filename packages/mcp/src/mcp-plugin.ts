@@ -23,6 +23,8 @@ const TOOLS_MS = 120_000;
 export function mcp({ name = "mcp", eager = false, reading = {}, ...options }: McpOptions): McpPlugin {
   const client = new McpClient(options);
   let shown: readonly Tool[] = [];
+  /** Failures of servers that people were told of. */
+  const told = new Map<string, string>();
   const isLazy = client.servers.some(({ disclosure }) => disclosure === "lazy");
   const made = plugin<readonly string[]>({
     name,
@@ -31,6 +33,14 @@ export function mcp({ name = "mcp", eager = false, reading = {}, ...options }: M
       await client.connect();
       shown = [...client.tools(), ...readingTools(client, reading)];
       return isLazy ? [...shown, lazy.search] : shown;
+    },
+    input(message, context, next) {
+      for (const { name: server, failure } of client.list()) {
+        if (failure === undefined) told.delete(server);
+        else if (told.get(server) !== failure) context.notice(`MCP server ${server} is not there`, failure);
+        if (failure !== undefined) told.set(server, failure);
+      }
+      return next(message);
     },
     open(runtime) {
       for (const secret of client.servers.flatMap(secretsOf)) runtime.redactor.add(secret);

@@ -1,7 +1,7 @@
 /** A folder of definitions written by people (skills, commands, rules): what lies in it, read without ever leaving it. */
 
 import { constants } from "node:fs";
-import { type FileHandle, lstat, open, readdir, readlink, realpath } from "node:fs/promises";
+import { type FileHandle, lstat, open, readdir, readlink, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, sep } from "node:path";
 import { CapstanError } from "@capstan/core";
 
@@ -23,8 +23,13 @@ const MAX_DEPTH = 8;
 /** Never definitions, and often large. */
 const SKIPPED = new Set([".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"]);
 
+export type DiskFolderOptions = {
+  /** Links directly in the folder may lead elsewhere, as people link what they keep in one place: for their own folders only. */
+  readonly links?: "follow";
+};
+
 /** A folder on this machine's disk. The path may be a link itself; what lies below it may not lead out of it. */
-export function diskFolder(path: string): DefinitionFolder {
+export function diskFolder(path: string, { links }: DiskFolderOptions = {}): DefinitionFolder {
   if (!isAbsolute(path))
     throw new CapstanError(
       "path-invalid",
@@ -34,10 +39,14 @@ export function diskFolder(path: string): DefinitionFolder {
     path,
     async list() {
       const names: string[] = [];
-      await collect(path, "", 0, names);
+      await collect(path, "", { depth: 0, follows: links === "follow" }, names);
       return names.toSorted();
     },
-    read: (name, maxBytes) => readBelow(path, name, maxBytes),
+    async read(name, maxBytes) {
+      const linked =
+        links === "follow" ? await realpath(join(path, name.split("/", 1)[0] ?? "")).catch(() => undefined) : undefined;
+      return readBelow(path, name, { maxBytes, linked });
+    },
   };
 }
 
@@ -72,29 +81,39 @@ export async function readText(folder: DefinitionFolder, name: string, maxBytes:
   }
 }
 
-async function collect(root: string, below: string, depth: number, names: string[]): Promise<void> {
+type Way = { readonly depth: number; readonly follows: boolean };
+
+async function collect(root: string, below: string, { depth, follows }: Way, names: string[]): Promise<void> {
   if (depth > MAX_DEPTH) return;
   const entries = await readdir(join(root, below), { withFileTypes: true }).catch(() => []);
   for (const entry of entries.toSorted((left, right) => (left.name < right.name ? -1 : 1))) {
     if (names.length >= MAX_DEFINITION_FILES) return;
     const name = below === "" ? entry.name : `${below}/${entry.name}`;
-    if (entry.isDirectory() && !SKIPPED.has(entry.name)) await collect(root, name, depth + 1, names);
+    const linked =
+      follows &&
+      entry.isSymbolicLink() &&
+      (await stat(join(root, name)).catch(() => undefined))?.isDirectory() === true;
+    const isFolder = entry.isDirectory() || linked;
+    if (isFolder && !SKIPPED.has(entry.name)) await collect(root, name, { depth: depth + 1, follows: false }, names);
     else if (entry.isFile() || entry.isSymbolicLink()) names.push(name);
   }
 }
 
+type Reading = { readonly maxBytes: number; readonly linked: string | undefined };
+
 /** Opens first, then looks at what was opened: a name may lead elsewhere at any moment. */
-async function readBelow(root: string, name: string, maxBytes: number): Promise<Uint8Array | undefined> {
+async function readBelow(root: string, name: string, { maxBytes, linked }: Reading): Promise<Uint8Array | undefined> {
   if (!isPlainName(name)) return undefined;
   const realRoot = await realpath(root).catch(() => undefined);
   const real = await realpath(join(root, name)).catch(() => undefined);
-  if (realRoot === undefined || real === undefined || !isInside(realRoot, real)) return undefined;
+  const roots = [realRoot, linked].filter((one) => one !== undefined);
+  if (real === undefined || !isInside(roots, real)) return undefined;
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY | constants.O_NOFOLLOW;
   const file = await open(real, flags).catch(() => undefined);
   if (file === undefined) return undefined;
   try {
     const info = await file.stat();
-    if (!info.isFile() || !(await isStill(file, real, realRoot))) return undefined;
+    if (!info.isFile() || !(await isStill(file, real, roots))) return undefined;
     const bytes = Buffer.alloc(Math.min(info.size, maxBytes) + 1);
     let length = 0;
     for (;;) {
@@ -111,14 +130,15 @@ async function readBelow(root: string, name: string, maxBytes: number): Promise<
 }
 
 /** What is open lies inside the folder: by its own path where the system tells it, else as the name leads now. */
-async function isStill(file: FileHandle, real: string, root: string): Promise<boolean> {
+async function isStill(file: FileHandle, real: string, roots: readonly string[]): Promise<boolean> {
   const opened = await readlink(`/proc/self/fd/${file.fd}`).catch(() => undefined);
-  if (opened !== undefined) return isInside(root, opened);
+  if (opened !== undefined) return isInside(roots, opened);
   const [now, info] = await Promise.all([lstat(real).catch(() => undefined), file.stat()]);
   const folder = await realpath(dirname(real)).catch(() => "");
-  return now?.ino === info.ino && now.dev === info.dev && isInside(root, join(folder, basename(real)));
+  return now?.ino === info.ino && now.dev === info.dev && isInside(roots, join(folder, basename(real)));
 }
 
-function isInside(root: string, path: string): boolean {
-  return path.startsWith(root.endsWith(sep) ? root : root + sep);
+/** A linked file is a root by itself. */
+function isInside(roots: readonly string[], path: string): boolean {
+  return roots.some((root) => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep));
 }

@@ -7,7 +7,9 @@ import { loopGuard } from "./loop-guard/index.ts";
 import { outputLimit } from "./output-limit/index.ts";
 import { readBeforeEdit } from "./read-before-edit/index.ts";
 import { repeatRead } from "./repeat-read/index.ts";
+import { injectionGuard } from "./injection-guard/index.ts";
 import { staleReads } from "./stale-reads/index.ts";
+import { taint } from "./taint/index.ts";
 import { toolBudget } from "./tool-budget/index.ts";
 
 const plugins: readonly Plugin[] = [
@@ -19,6 +21,8 @@ const plugins: readonly Plugin[] = [
   repeatRead(),
   staleReads(),
   outputLimit({ maxCharacters: 1_000 }),
+  taint([{ from: ["read_file"], forbid: ["shell"], on: "deny" }]),
+  injectionGuard(),
 ];
 
 describe("the folds of the plugins", () => {

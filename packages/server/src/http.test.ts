@@ -29,8 +29,8 @@ async function world(replies: readonly ScriptedReply[], options: { readonly base
   };
 }
 
+// oxlint-disable-next-line typescript/no-explicit-any -- looked into by the tests
 async function body(response: Response, status = 200): Promise<any> {
-  // oxlint-disable-line typescript/no-explicit-any -- looked into by the test
   const text = await response.text();
   expect([response.status, text]).toEqual([status, expect.anything()]);
   return text === "" ? undefined : JSON.parse(text);

@@ -30,7 +30,10 @@ export type AttachmentsOptions = {
 const MAX_ATTACHMENTS = 32;
 /** Text of all attachments of one input together, in UTF-16 units. */
 const MAX_CHARACTERS = 400_000;
+/** Images and PDFs of one input together, as base64. */
+const MAX_MEDIA_CHARACTERS = 33_554_432;
 const MAX_PATH = 4_096;
+const HOOK_TIMEOUT_MS = 30_000;
 
 /**
  * The text stays as it is, tags and all; behind it stands a part for each tag, in their order: lines of a text, an image or
@@ -44,6 +47,7 @@ export function attachments({ tag = "attachment" }: AttachmentsOptions = {}): Pl
   const runtimes = new Set<Definitions>();
   return plugin({
     name: "attachments",
+    timeoutMs: HOOK_TIMEOUT_MS,
     open(runtime) {
       runtimes.add(runtime);
       return { [Symbol.asyncDispose]: async () => void runtimes.delete(runtime) };
@@ -67,6 +71,7 @@ async function withFiles(
   const parts: Part[] = [];
   const seen = new Set<string>();
   let left = MAX_CHARACTERS;
+  let media = MAX_MEDIA_CHARACTERS;
   for (const [index, path] of paths.entries()) {
     if (index === MAX_ATTACHMENTS) {
       parts.push(
@@ -83,7 +88,14 @@ async function withFiles(
       continue;
     }
     for (const part of output.content) {
-      if (part.type === "file") parts.push(part);
+      if (part.type === "file" && part.data.type === "base64") {
+        media -= part.data.base64.length;
+        if (media >= 0) parts.push(part);
+        else
+          parts.push(
+            text(`<error path="${shown}">It is not shown: the images and PDFs are too large together.</error>`),
+          );
+      }
       if (part.type !== "text") continue;
       const kept = part.text
         .slice(0, left)

@@ -17,7 +17,8 @@ export type StdioRequest =
       readonly idempotencyKey?: string;
     }
   | { readonly kind: "new_conversation"; readonly agent?: string; readonly title?: string; readonly workspace?: string }
-  | { readonly kind: "clear_history" | "list_requests" }
+  | { readonly kind: "clear_history" }
+  | { readonly kind: "list_requests" }
   | { readonly kind: "list_conversations"; readonly limit: number; readonly before?: string }
   | { readonly kind: "load_conversation"; readonly conversationId: string; readonly limit: number }
   | { readonly kind: "delete_conversation"; readonly conversationId: string }
@@ -101,12 +102,7 @@ function requestOf(kind: Kind, members: Members): StdioRequest {
     case "steer":
       return { ...messageOf(kind, members), ...conversation };
     case "new_conversation":
-      return {
-        kind,
-        ...optional("agent", textMember(members, "agent")),
-        ...optional("title", textMember(members, "title", TITLE_CHARS)),
-        ...optional("workspace", textMember(members, "workspace", 4_096)),
-      };
+      return newConversation(members);
     case "clear_history":
     case "list_requests":
       return { kind };
@@ -153,6 +149,15 @@ function requestOf(kind: Kind, members: Members): StdioRequest {
     default:
       return kind satisfies never;
   }
+}
+
+function newConversation(members: Members): StdioRequest {
+  return {
+    kind: "new_conversation",
+    ...optional("agent", textMember(members, "agent")),
+    ...optional("title", textMember(members, "title", TITLE_CHARS)),
+    ...optional("workspace", textMember(members, "workspace", 4_096)),
+  };
 }
 
 type UserMessage = Extract<StdioRequest, { kind: "user_message" }>;

@@ -120,8 +120,8 @@ describe("uiStream", () => {
     const chunks: UiChunk[] = [];
     for await (const envelope of run.events()) {
       chunks.push(...stream.push(envelope));
-      if (envelope.event.type === "turn.reset") runtime.clock.advance(60_000);
-      if (envelope.event.type === "notice") runtime.clock.advance(60_000);
+      if (envelope.event.type === "turn.reset") void runtime.clock.advance(60_000);
+      if (envelope.event.type === "notice") void runtime.clock.advance(60_000);
     }
     expect(chunks.map(({ type }) => type)).toContain("reset-step");
     expect(withoutData(await rebuilt(chunks))).toEqual(["step-start", ["text", "Whole.", "done"]]);

@@ -23,15 +23,10 @@ import { partsOfAcpPrompt } from "@capstan/wire/acp";
 import { ACP_LIMITS as LIMITS } from "../limits.ts";
 import { listSessions, type SessionPage } from "./list-sessions.ts";
 import { invalidParams } from "./rpc-errors.ts";
-import type { ServeAcpOptions } from "./serve-acp.ts";
+import type { ServeAcpOptions } from "./serve-options.ts";
 import { ServedSession, type ServedSessionOptions } from "./served-session.ts";
 import { SessionConfig } from "./session-config.ts";
 
-/** `servers` as the editor gave them, checked for their shape only. What it returns ends with the session, or with the connection. */
-export type McpHook = (
-  servers: readonly McpServer[],
-  session: { readonly id: string; readonly cwd: string },
-) => Promise<AsyncDisposable | void>;
 type Open = { readonly served: ServedSession; readonly mcp: AsyncDisposable | undefined };
 type Empty = { readonly [name: string]: never };
 

@@ -31,7 +31,8 @@ import {
 } from "@capstan/core";
 import { scriptedModel, type ScriptedReply } from "@capstan/core/testing";
 import { describe, expect, it } from "vitest";
-import { type AcpDoor, serveAcp, type ServeAcpOptions } from "./serve-acp.ts";
+import { type AcpDoor, serveAcp } from "./serve-acp.ts";
+import type { ServeAcpOptions } from "./serve-options.ts";
 
 type Ask = (request: RequestPermissionRequest) => Promise<RequestPermissionResponse> | RequestPermissionResponse;
 type Shown = { readonly sessionId: string; readonly update: SessionUpdate };

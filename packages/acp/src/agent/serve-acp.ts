@@ -1,6 +1,5 @@
 /** The ACP agent: editors drive the sessions of a runtime over two byte streams. Protocol version 1, stable methods only. */
 
-import type { Readable, Writable } from "node:stream";
 import {
   agent as acpAgent,
   type AgentApp,
@@ -8,33 +7,13 @@ import {
   type InitializeResponse,
   methods,
 } from "@agentclientprotocol/sdk";
-import { type Actor, type Agent, type Runtime, sleep, systemClock } from "@capstan/core";
-import type { AcpCommand } from "@capstan/wire/acp";
+import { sleep, systemClock } from "@capstan/core";
 import { ACP_LIMITS as LIMITS } from "../limits.ts";
 import { messageStream } from "../message-stream.ts";
-import { type McpHook, OpenSessions } from "./open-sessions.ts";
+import { OpenSessions } from "./open-sessions.ts";
 import { rpcError } from "./rpc-errors.ts";
-import type { ModelChoice } from "./session-config.ts";
+import type { ServeAcpOptions } from "./serve-options.ts";
 
-export type ServeAcpOptions = {
-  /** Stays open when the door closes. */
-  readonly runtime: Runtime;
-  /** Whose sessions are begun and listed here. */
-  readonly agent: Agent<unknown> | string;
-  /** Default: the standard streams of this process. Both end with the door. */
-  readonly input?: Readable;
-  readonly output?: Writable;
-  /** Stamped on what comes in by this door; it sees the sessions of its tenant only. Default: as the runtime was given. */
-  readonly actor?: Actor;
-  /** What the editor may choose; the agent's own model is always among them. */
-  readonly models?: readonly ModelChoice[];
-  /** Slash commands of the agent; they come as text of a prompt. */
-  readonly commands?: readonly AcpCommand[];
-  /** Connects the MCP servers that the editor names. Without it they are not connected, and the log says so. */
-  readonly mcpServers?: McpHook;
-  /** One line for people. Default: standard error. */
-  readonly log?: (line: string) => void;
-};
 export interface AcpDoor extends AsyncDisposable {
   /** Resolves when the client is gone and nothing is shown any more. Never rejects. */
   readonly closed: Promise<void>;

@@ -1,23 +1,7 @@
 /** Another ACP agent as a tool: it gets a task in words, works in the session's folder, and what it asks a person is asked here. */
 
 import { flowTool, type FlowContext, jsonSchema, textOutput, type Tool, type ToolOutput } from "@capstan/core";
-import type { Environment } from "./agent-env.ts";
-import { AgentWork, type Came } from "./agent-work.ts";
-import type { AutoApprove } from "./auto-approve.ts";
-
-export type AcpAgentOptions = {
-  /** The tool's name, for the model and for rules. */
-  readonly name: string;
-  /** What the model reads: what this agent can do. */
-  readonly description: string;
-  /** What starts it, such as `claude-agent-acp`. */
-  readonly command: string;
-  readonly args?: readonly string[];
-  /** What it gets beside the allow-listed names of this process's environment, such as its key. */
-  readonly env?: Environment;
-  /** What is permitted without asking a person. */
-  readonly permission?: AutoApprove;
-};
+import { type AcpAgentOptions, AgentWork, type Came } from "./agent-work.ts";
 
 type Input = { readonly task: string };
 const INPUT = {

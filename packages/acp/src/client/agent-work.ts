@@ -3,11 +3,24 @@
 import { CapstanError, type FlowContext, systemClock } from "@capstan/core";
 import { textOfContent, type UiChunk, type UiMessage } from "@capstan/wire/acp";
 import { ACP_LIMITS as LIMITS } from "../limits.ts";
-import type { AcpAgentOptions } from "./acp-agent.ts";
 import { acpClient, type AcpClient } from "./acp-client.ts";
-import { approves, DEFAULT_APPROVALS, type PermissionAsk } from "./auto-approve.ts";
+import type { Environment } from "./agent-env.ts";
+import { approves, type AutoApprove, DEFAULT_APPROVALS, type PermissionAsk } from "./auto-approve.ts";
 import type { PromptEnd } from "./external-agent.ts";
 
+export type AcpAgentOptions = {
+  /** The tool's name, for the model and for rules. */
+  readonly name: string;
+  /** What the model reads: what this agent can do. */
+  readonly description: string;
+  /** What starts it, such as `claude-agent-acp`. */
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** What it gets beside the allow-listed names of this process's environment, such as its key. */
+  readonly env?: Environment;
+  /** What is permitted without asking a person. */
+  readonly permission?: AutoApprove;
+};
 /** How far it came: to its end, or to a question. */
 export type Came =
   | { readonly type: "ended"; readonly stopReason: PromptEnd["stopReason"]; readonly text: string }

@@ -75,6 +75,7 @@ export class PermissionDesk {
     const ended = AbortSignal.any([signal, stop.signal]);
     try {
       const late = sleep(clock, permissionMs, ended).then(() => "late" as const);
+      late.catch(() => undefined); // only looked at when it is first
       const given = await Promise.race([Promise.resolve(allow(ask, { signal: ended })), late]);
       if (given !== true) return { allowed: false, by: given === "late" ? "failure" : "function" };
       if (this.#allowed >= atMost) return { allowed: false, by: "limit" }; // others were answered meanwhile

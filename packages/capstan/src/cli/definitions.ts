@@ -40,8 +40,8 @@ type Place = {
 };
 
 /** Throws `config-invalid` for a package that does not load, and `file-changed` for one that is not what was trusted. */
-export async function readDefinitions({ root, trust, settings, env = process.env }: Place): Promise<FoundDefinitions> {
-  const [{ loadCommands }, { loadSkills }, { loadTools }, packages] = await Promise.all([
+async function readDefinitions({ root, trust, settings, env = process.env }: Place): Promise<FoundDefinitions> {
+  const [{ loadCommands }, { diskFolder, loadSkills }, { loadTools }, packages] = await Promise.all([
     import("@capstan/plugins/commands"),
     import("@capstan/plugins/skills"),
     import("@capstan/plugins/packages"),
@@ -75,11 +75,11 @@ export async function readDefinitions({ root, trust, settings, env = process.env
       ],
       trustProject: trust !== undefined,
     }),
-    loadTools(user.tools),
+    loadTools(diskFolder(user.tools, { links: "follow" })),
     trust === undefined ? { tools: [], diagnostics: [] } : loadTools(trustedFolder(trust, PROJECT_FOLDERS.tools[0])),
   ]);
   const rules = [
-    ...user.rules.map((folder) => ({ of: "the user", folder })),
+    ...user.rules.map((folder) => ({ of: "the user", folder: diskFolder(folder, { links: "follow" }) })),
     ...packages.flatMap((one) => one.rules),
     ...(root === undefined
       ? []

@@ -6,6 +6,7 @@ import { CLAUDE_FILES } from "./claude-settings.ts";
 import { PROJECT_FOLDERS } from "./definitions.ts";
 import { INSTRUCTION_FILES } from "./folder-instructions.ts";
 import { inertLine } from "./inert.ts";
+import { MCP_FILE } from "./mcp-servers.ts";
 import { SETTINGS_FILES } from "./project-settings.ts";
 
 export type AskTrust = (trust: Trust) => Promise<boolean>;
@@ -15,7 +16,7 @@ export type FolderTrust = {
   readonly unused?: string;
 };
 
-const FILES: ReadonlySet<string> = new Set([...CLAUDE_FILES, ...INSTRUCTION_FILES, ...SETTINGS_FILES]);
+const FILES: ReadonlySet<string> = new Set([...CLAUDE_FILES, ...INSTRUCTION_FILES, ...SETTINGS_FILES, MCP_FILE]);
 const FOLDERS: readonly string[] = Object.values(PROJECT_FOLDERS).flat();
 const SHOWN = 3;
 

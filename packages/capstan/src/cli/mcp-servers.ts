@@ -42,7 +42,10 @@ export async function foundServers(trust: Trust | undefined, env: Env = process.
   notes.push(...problemNotes(file, project.problems));
   for (const server of project.servers) {
     if (servers.some((other) => other.server.name === server.name)) {
-      notes.push({ line: inertLine(`${file}: the server ${server.name} is not used: you have one of that name`), verbose: true });
+      notes.push({
+        line: inertLine(`${file}: the server ${server.name} is not used: you have one of that name`),
+        verbose: true,
+      });
     } else servers.push({ server: inFolder(server, trust.folder), from: "project" });
   }
   return { servers, notes };
@@ -74,13 +77,16 @@ async function readUserFile(env: Env): Promise<unknown> {
   try {
     text = await readFile(path, "utf8");
   } catch (error) {
-    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR")) return undefined;
+    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"))
+      return undefined;
     throw new CapstanError("config-invalid", `${path} cannot be read: ${messageOf(error)}`, { cause: error });
   }
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new CapstanError("config-invalid", `${path}: not JSON: ${messageOf(cause)}; correct it or move it away`, { cause });
+    throw new CapstanError("config-invalid", `${path}: not JSON: ${messageOf(cause)}; correct it or move it away`, {
+      cause,
+    });
   }
 }
 

@@ -4,15 +4,19 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { PermissionMode } from "@capstan/core";
 import type { Config } from "../config.ts";
+import { addAcp } from "./acp-command-line.ts";
 import type { ImportFlags } from "./import-command.ts";
+import { addAudit, addEval, addSessionReports } from "./observe-commands.ts";
 import type { AnswerFlags } from "./request-answer.ts";
 import type { ExplainFlags } from "./policy-command.ts";
+import { addMcp } from "./mcp-command-line.ts";
 import type { PackagesFlags } from "./packages-command.ts";
 import type { PruneFlags } from "./prune-command.ts";
 import type { ReplayFlags } from "./replay-command.ts";
 import type { ResumeFlags } from "./resume-command.ts";
 import type { RunFlags } from "./run-command.ts";
 import type { Confinement } from "./sandbox-setting.ts";
+import { addServe, addStdio } from "./serve-command-line.ts";
 import type { TrustFlags } from "./trust-command.ts";
 
 /** `PERMISSION_MODES`, which would load the whole core for help. */
@@ -84,7 +88,13 @@ function programOf(name: string, config: Config | undefined, act: Act): Command 
   addDoctor(program, place);
   addPolicy(program, place);
   addTrust(program, place);
+  addAudit(program, { ...place, filled, positiveInteger });
+  addEval(program, { ...place, filled, positiveInteger });
+  addMcp(program, place);
   addPackages(program, place);
+  addServe(program, place);
+  addStdio(program, place);
+  addAcp(program, place);
   return program.addHelpText(
     "after",
     `\nExit codes: 0 done, 1 failed, 2 usage, 3 refused with nobody to ask, 4 limit, 5 waiting, 130 interrupted.\n`,
@@ -173,6 +183,7 @@ function addSessions(program: Command, { name, config, act }: Place): void {
     .description("writes the facts of a session as JSON lines")
     .argument("<session>")
     .action((id: string) => act(async () => (await load()).exportSession(name, config, id)));
+  addSessionReports(sessions, { config, act, filled, positiveInteger });
   addKeeping(sessions, { config, act });
   sessions
     .command("delete")

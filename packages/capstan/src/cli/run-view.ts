@@ -27,13 +27,13 @@ export type Output = (typeof OUTPUTS)[number];
 export type ViewOptions = {
   /** As text, facts up to this one are known already. */
   readonly after?: number;
-  /** Also say what programs run in, whatever the output is. */
+  /** Also say what programs run in, and notices that need nothing done, whatever the output is. */
   readonly verbose?: boolean;
 };
 
 export function runView(output: Output, screen: Screen, { after = 0, verbose = false }: ViewOptions = {}): RunView {
   const view = outputView(output, screen, after);
-  return verbose ? withConfinement(view, screen) : view;
+  return verbose ? withDetails(view, screen) : view;
 }
 
 function outputView(output: Output, screen: Screen, after: number): RunView {
@@ -49,7 +49,7 @@ function outputView(output: Output, screen: Screen, after: number): RunView {
   }
 }
 
-function withConfinement(view: RunView, screen: Screen): RunView {
+function withDetails(view: RunView, screen: Screen): RunView {
   let said = "";
   return {
     show(envelope) {
@@ -58,6 +58,11 @@ function withConfinement(view: RunView, screen: Screen): RunView {
         said = event.confinement;
         screen.note(`  · Programs run in: ${inertLine(said)}`, "dim");
       }
+      if (event.type === "notice" && event.severity === "info")
+        screen.note(
+          `  · ${inertLine([event.title, event.detail ?? ""].filter((said) => said !== "").join(": "))}`,
+          "dim",
+        );
       view.show(envelope);
     },
     end: (end) => view.end(end),

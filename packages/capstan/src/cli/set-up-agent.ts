@@ -10,6 +10,7 @@ import { type Definitions, definitionsOrNone, type Note } from "./definitions.ts
 import { type FolderInstructions, folderInstructions } from "./folder-instructions.ts";
 import { type AskTrust, folderTrust } from "./folder-trust.ts";
 import { inertLine } from "./inert.ts";
+import { mcpPlugins } from "./mcp-servers.ts";
 import { withProjectSettings } from "./project-settings.ts";
 import type { Screen } from "./screen.ts";
 import type { Settings } from "./settings.ts";
@@ -50,7 +51,7 @@ export async function setUpAgent(place: AgentPlace): Promise<AgentSetUp> {
     ...(settings.plugins !== undefined && { without: settings.plugins }),
   };
   const chosen = await chosenAgent({ config, name, model, defaultModel: settings.model, coding });
-  const plugins = [...(await userHooks(settings)), ...(await folderHooks(found.folder, root, settings))];
+  const plugins = [...(await userHooks(settings)), ...(await folderHooks(found.folder, root, settings)), ...found.mcp];
   const isKnown = knownTo(chosen, config);
   const { all = [], agents = {} } = settings.always ?? {};
   const always = Object.hasOwn(agents, chosen.name) ? (agents[chosen.name] ?? []) : [];
@@ -75,27 +76,32 @@ type Found = {
   /** Of the user, with what the folder may change. */
   readonly settings: Settings;
   readonly definitions?: Definitions;
-  /** Of the definitions. */
+  /** Of the definitions and of MCP servers. */
   readonly notes: readonly Note[];
+  readonly mcp: readonly Plugin[];
   readonly user: readonly ClaudeSettings[];
   readonly folder: readonly ClaudeSettings[];
   readonly instructions?: FolderInstructions | undefined;
   readonly unused?: string | undefined;
 };
-const NONE: Omit<Found, "settings"> = { user: [], folder: [], notes: [] };
+const NONE: Omit<Found, "settings"> = { user: [], folder: [], notes: [], mcp: [] };
 
 async function surroundings({ root, askTrust, settings: own }: AgentPlace): Promise<Found> {
   if (root === undefined) {
-    return { ...NONE, settings: own, ...(await definitionsOrNone({ root, trust: undefined, settings: own })) };
+    const { plugins: mcp, notes: said } = await mcpPlugins(undefined, undefined);
+    const { definitions, notes } = await definitionsOrNone({ root, trust: undefined, settings: own });
+    return { ...NONE, settings: own, definitions, notes: [...notes, ...said], mcp };
   }
   const real = await realpath(root).catch(() => root); // one that is gone is told by whoever opens it
   const [user, { trust, unused }] = await Promise.all([userClaudeSettings(real), folderTrust(real, askTrust)]);
   const { settings, files } = await withProjectSettings(own, trust);
   const { definitions, notes } = await definitionsOrNone({ root: real, trust, settings });
+  const { plugins: mcp, notes: ofServers } = await mcpPlugins(trust, undefined);
   return {
     settings,
     definitions,
-    notes,
+    notes: [...notes, ...ofServers],
+    mcp,
     user: user === undefined ? [] : [user],
     folder: [...files, ...(trust === undefined ? [] : await folderClaudeSettings(trust))],
     instructions: trust === undefined ? undefined : await folderInstructions(trust),
@@ -109,7 +115,11 @@ function knownTo(agent: Agent<unknown>, config: Config | undefined): (rule: stri
   const names = new Set(["Read", "Edit", "Write", "Bash", ...tools.map((tool) => tool.name)]);
   return (rule) => {
     const { name } = parseRule(rule);
-    return names.has(name) || (name.endsWith("/*") && [...names].some((tool) => tool.startsWith(name.slice(0, -1))));
+    return (
+      name.startsWith("mcp:") ||
+      names.has(name) ||
+      (name.endsWith("/*") && [...names].some((tool) => tool.startsWith(name.slice(0, -1))))
+    );
   };
 }
 

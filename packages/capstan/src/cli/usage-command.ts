@@ -33,7 +33,17 @@ export function usageCommand(config: Config | undefined, id: string | undefined,
 
 const HEAD = ["AGENT", "TOOL", "CALLS", "OK", "FAILED", "DENIED", "ASKED", "REPEATED", "P50 MS", "P95 MS", "OUTPUT"];
 
-function row({ agent, tool, calls, ends, asked, repeated, p50Ms, p95Ms, outputCharacters }: ToolUse): readonly string[] {
+function row({
+  agent,
+  tool,
+  calls,
+  ends,
+  asked,
+  repeated,
+  p50Ms,
+  p95Ms,
+  outputCharacters,
+}: ToolUse): readonly string[] {
   const { ok = 0, denied = 0, ...others } = ends;
   const failed = Object.values(others).reduce((sum, count) => sum + count, 0);
   const numbers = [calls, ok, failed, denied, asked, repeated, p50Ms, p95Ms, outputCharacters];

@@ -23,11 +23,16 @@ export type CallReading = {
   /** Files that words may name, command by command. */
   readonly files: () => readonly NamedFiles[];
 };
+export type NamedFolder = {
+  readonly name: string;
+  /** It may lie outside of where the command stands, or be that folder. */
+  readonly leadsOut: boolean;
+};
 /** What words of one command may name. Ask for a place through `placeOf`. */
 export type NamedFiles = {
   readonly names: readonly string[];
   /** Those that may be folders, as far as their names tell. */
-  readonly folders: readonly string[];
+  readonly folders: readonly NamedFolder[];
   /** What else their places are made of: the root and the command's folder, in lower case. */
   readonly around: string;
   readonly folder: string | undefined;
@@ -70,11 +75,6 @@ export function isFolderName(name: string): boolean {
   return /^$|[./]$/.test(name) && FOLDER.test(name);
 }
 
-/** The file may lie outside of where the command stands, or be that folder. */
-export function mayLeadOut(name: string): boolean {
-  return MAY_LEAD_OUT.test(name) || ONLY_DOTS.test(name);
-}
-
 /** Every word of a command as the name of a program. */
 export function programNamesOf(reading: NeedReading): readonly (string | null)[] {
   return (reading.programs ??= reading.need.type === "execute" ? programsOf(reading.need) : []);
@@ -101,11 +101,16 @@ function namedFiles(need: ExecuteNeed, root = ""): NamedFiles {
   const names = namesIn(need);
   return {
     names,
-    folders: names.filter((name) => isFolderName(name) || MAY_LEAD_OUT.test(name)),
+    folders: names.flatMap((name) => namedFolder(name) ?? []),
     around: `${root}\n${folder}`.toLowerCase(),
     folder: folder === "" ? undefined : folder,
     places: new Map(),
   };
+}
+
+function namedFolder(name: string): NamedFolder | undefined {
+  const leadsOut = MAY_LEAD_OUT.test(name);
+  return leadsOut || isFolderName(name) ? { name, leadsOut: leadsOut || ONLY_DOTS.test(name) } : undefined;
 }
 
 function once<T>(make: () => T): () => T {

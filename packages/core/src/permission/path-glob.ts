@@ -9,6 +9,9 @@ type NameGlob = {
   /** Nothing but `start`. */
   readonly isLiteral: boolean;
 };
+const SEPARATORS = "/\\";
+/** Holds the empty text of a path's end too. */
+const DROPPED = `${SEPARATORS}.: `;
 type Segment = "deep" | NameGlob;
 export type Glob = readonly Segment[];
 
@@ -49,12 +52,28 @@ export function leadsTo(glob: Glob, path: readonly string[]): boolean {
   return [...reached(glob, path)].some((at) => at < glob.length);
 }
 
-/** Text that stands in every path that fits, and in every folder that leads to one but the one where the glob begins. */
-export function neededText(glob: Glob): string {
+/** Text of a name, and whether it is where the name starts and where it ends. */
+export type NeededText = { readonly text: string; readonly starts: boolean; readonly ends: boolean };
+
+/** What stands in every path that fits, and in every folder that leads to one but the one where the glob begins. */
+export function neededText(glob: Glob): NeededText {
   const [first] = glob;
   const names = first === undefined || first === "deep" ? glob.filter((segment) => isName(segment)) : [first];
-  const texts = names.flatMap(({ start, end }) => [start, end]);
-  return texts.reduce((longest, text) => (text.length > longest.length ? text : longest), "");
+  const texts = names.flatMap(({ start, end, isLiteral }) => [
+    { text: start, starts: true, ends: isLiteral },
+    { text: end, starts: isLiteral, ends: true },
+  ]);
+  const none: NeededText = { text: "", starts: false, ends: false };
+  return texts.reduce((longest, one) => (one.text.length > longest.text.length ? one : longest), none);
+}
+
+/** Whether some name of a path in lower case has the text, be there what systems drop behind it: dots, blanks, a stream. */
+export function hasNeeded({ text, starts, ends }: NeededText, path: string): boolean {
+  for (let at = path.indexOf(text); at >= 0 && text !== ""; at = path.indexOf(text, at + 1)) {
+    const isStart = !starts || at === 0 || SEPARATORS.includes(path.charAt(at - 1));
+    if (isStart && (!ends || DROPPED.includes(path.charAt(at + text.length)))) return true;
+  }
+  return text === "";
 }
 
 /** Whether the path has a name that the glob cannot do without: most paths end here. */

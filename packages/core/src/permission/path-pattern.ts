@@ -1,7 +1,16 @@
 /** Paths as permission rules see them: resolved as text against the root, matched by globs segment by segment. */
 
 import { CapstanError, messageOf } from "../errors.ts";
-import { ends, foldedGlob, type Glob, leadsTo, neededText, parseGlob, startsWith } from "./path-glob.ts";
+import {
+  ends,
+  foldedGlob,
+  type Glob,
+  leadsTo,
+  neededText,
+  type NeededText,
+  parseGlob,
+  startsWith,
+} from "./path-glob.ts";
 
 /** Where a path lies. Text only: what a symbolic link points at is decided by the workspace when it opens the file. */
 export type Location = {
@@ -25,7 +34,7 @@ export type PathPattern = {
   /** Both with folders before them. */
   readonly anyDepth: { readonly [Spelling in "exact" | "folded"]: readonly Glob[] };
   /** Of each glob, what stands in every text that names what it means, or a folder on the way there. */
-  readonly needed: readonly string[];
+  readonly needed: readonly NeededText[];
 };
 
 const MAX_CHOICES = 128;
@@ -238,7 +247,7 @@ function placed(all: readonly string[], base: readonly string[] | undefined): Lo
   }
   const inside = all.slice(base.length);
   if (base.every((name, at) => name === all[at])) return { all, absolute: true, inside, nearlyInside: inside };
-  const near = base.every((name, at) => trimmedName(name) === trimmedName(all[at] ?? ""));
+  const near = base.every((name, at) => name === all[at] || trimmedName(name) === trimmedName(all[at] ?? ""));
   return { all, absolute: true, ...(near && { nearlyInside: inside }) };
 }
 

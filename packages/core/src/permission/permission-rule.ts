@@ -7,7 +7,6 @@ import {
   isAtRoot,
   isFolderName,
   locationOf,
-  mayLeadOut,
   type NeedReading,
   placeOf,
   programNamesOf,
@@ -22,6 +21,7 @@ import {
   type PathPattern,
   patternFor,
 } from "./path-pattern.ts";
+import { hasNeeded } from "./path-glob.ts";
 import { protectedName } from "./protected-path.ts";
 import {
   coversCommand,
@@ -145,7 +145,7 @@ function namesFile(rule: Rule, { isOpen, text, files }: CallReading): boolean {
   if (path === undefined || aliasOf(rule) === "execute") return false;
   if (isOpen()) return true; // whatever stands there
   const all = text();
-  const isIn = (given: string): boolean => path.needed.some((needed) => given.includes(needed));
+  const isIn = (given: string): boolean => path.needed.some((needed) => given.includes(needed.text));
   const isMentioned = all === undefined || isIn(all);
   const places = !anyDepth && !isAnywhere(path); // else any word could be a folder above
   return files().some((named) => {
@@ -156,9 +156,10 @@ function namesFile(rule: Rule, { isOpen, text, files }: CallReading): boolean {
       return forbidsPath(path, at, anyDepth) || ((places || isFolderName(name)) && forbidsBelow(path, at, anyDepth));
     };
     // a folder on the way to what is meant has the needed text in its name, or is where the pattern begins
-    const mayMean = (name: string): boolean => isNear || isIn(name.toLowerCase());
+    const mayMean = (name: string): boolean =>
+      isNear || path.needed.some((needed) => hasNeeded(needed, name.toLowerCase()));
     return (
-      named.folders.some((name) => (!places || mayLeadOut(name) || mayMean(name)) && means(name)) ||
+      named.folders.some(({ name, leadsOut }) => (!places || leadsOut || mayMean(name)) && means(name)) ||
       (isMentioned && named.names.some((name) => mayMean(name) && means(name)))
     );
   });

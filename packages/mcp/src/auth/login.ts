@@ -2,15 +2,15 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { CapstanError, systemClock } from "@capstan/core";
+import { CapstanError, messageOf, systemClock } from "@capstan/core";
 import type { FetchLike } from "@modelcontextprotocol/client";
-import type { McpServerConfig } from "../config/server-config.ts";
+import type { McpServerConfig, McpTransport } from "../config/server-config.ts";
 import { deadline } from "../connect/deadline.ts";
 import { guardedFetch } from "../connect/guarded-fetch.ts";
 import { clientSdk } from "../connect/sdk.ts";
 import { MCP_LIMITS } from "../limits.ts";
 import { FileProvider } from "./oauth-provider.ts";
-import { forgetSignIn, readSignIn, writeSignIn } from "./sign-in-file.ts";
+import { forgetSignIn, readSignIn, type SignIn, writeSignIn } from "./sign-in-file.ts";
 
 export type LoginOptions = {
   /** Private folder of the sign-ins. */
@@ -19,6 +19,7 @@ export type LoginOptions = {
   readonly show: (page: URL) => void | Promise<void>;
   /** A client that was registered by hand. Default: this client registers itself. */
   readonly client?: { readonly id: string; readonly secret?: string };
+  readonly clientMetadataUrl?: string;
   readonly scope?: string;
   /** Port that the browser comes back to, for a client registered by hand. Default: a free one. */
   readonly port?: number;
@@ -34,61 +35,63 @@ export async function loginMcp(server: McpServerConfig, options: LoginOptions): 
   if (transport.type !== "http" && transport.type !== "sse") {
     throw new CapstanError("usage", `MCP server ${name} is a program on this machine: there is nothing to sign in to`);
   }
-  const { folder, client, scope } = options;
-  const serverUrl = new URL(transport.url);
   const limit = deadline(systemClock, MCP_LIMITS.loginMs, options.signal, "nobody signed in in time");
   const callback = await callbackServer(options.port ?? 0);
   try {
-    const provider = new FileProvider({
-      name,
-      url: transport.url,
-      folder,
-      onSecret: () => undefined, // nothing is shown here
-      login: { redirectUrl: callback.url, show: options.show },
-    });
-    const kept = await readSignIn(folder, transport.url);
-    const fixed =
-      client === undefined
-        ? {}
-        : { client: { client_id: client.id, ...(client.secret !== undefined && { client_secret: client.secret }) } };
-    // one that registered itself did so for another port
-    await writeSignIn(folder, {
-      url: kept.url,
-      ...(kept.tokens !== undefined && kept.client !== undefined && { tokens: kept.tokens, client: kept.client }),
-      ...fixed,
-    });
-    const { auth } = await clientSdk();
-    const fetchFn = guardedFetch(serverUrl);
-    const challenge = await Promise.race([challengeOf(serverUrl, transport.headers, fetchFn), limit.reached]);
-    const request = { serverUrl, fetchFn, ...challenge, ...(scope !== undefined && { scope }) };
-    const begun = await Promise.race([
-      begin(() => auth(provider, request), provider, kept.tokens !== undefined),
-      limit.reached,
-    ]);
-    if (begun === "AUTHORIZED") return "already";
-    const answer = await Promise.race([callback.answer, limit.reached]);
-    const { state } = await readSignIn(folder, transport.url);
-    if (state === undefined || answer.state !== state)
-      throw new CapstanError(
-        "mcp-failed",
-        `The sign-in to ${name} came back with another state than it was sent with; sign in again`,
-      );
-    if (answer.code === undefined)
-      throw new CapstanError(
-        "mcp-failed",
-        `The sign-in to ${name} was refused: ${answer.error ?? "no code came back"}`,
-      );
-    const finish = { ...request, authorizationCode: answer.code, ...(answer.iss !== undefined && { iss: answer.iss }) };
-    await Promise.race([auth(provider, finish), limit.reached]);
-    return "signed-in";
+    return await Promise.race([signIn(name, transport, options, callback), limit.reached]);
   } catch (error) {
     if (CapstanError.is(error) || options.signal.aborted) throw error;
-    const message = error instanceof Error ? error.message : String(error);
-    throw new CapstanError("mcp-failed", `The sign-in to ${name} failed: ${message}`, { cause: error });
+    throw new CapstanError("mcp-failed", `The sign-in to ${name} failed: ${messageOf(error)}`, { cause: error });
   } finally {
     limit.end();
     await callback.close();
   }
+}
+
+type Remote = Extract<McpTransport, { readonly url: string }>;
+
+async function signIn(
+  name: string,
+  { url, headers }: Remote,
+  { folder, client, scope, clientMetadataUrl, show }: LoginOptions,
+  callback: CallbackServer,
+): Promise<"signed-in" | "already"> {
+  const login = { redirectUrl: callback.url, show };
+  const provider = new FileProvider({ name, url, folder, onSecret: () => undefined, clientMetadataUrl, login }); // nothing is shown here
+  const secret = client?.secret === undefined ? {} : { client_secret: client.secret };
+  const fresh: SignIn = { url, ...(client !== undefined && { client: { client_id: client.id, ...secret } }) };
+  const { tokens, client: known } = await readSignIn(folder, url);
+  const before =
+    tokens === undefined || known === undefined ? fresh : { ...fresh, client: fresh.client ?? known, tokens };
+  await writeSignIn(folder, before);
+  const { auth } = await clientSdk();
+  const serverUrl = new URL(url);
+  const fetchFn = guardedFetch(serverUrl);
+  const challenge = await challengeOf(serverUrl, headers, fetchFn);
+  const request = { serverUrl, fetchFn, ...challenge, ...(scope !== undefined && { scope }) };
+  if (before.tokens !== undefined) {
+    const renewed = await auth(provider, request).catch(() => "failed");
+    if (renewed === "AUTHORIZED") return "already";
+    await writeSignIn(folder, fresh); // one that registered itself did so for another port
+  }
+  if ((await auth(provider, request)) === "AUTHORIZED") return "already";
+  const { state } = await readSignIn(folder, url);
+  const answer = await callback.answer;
+  if (state === undefined || answer.state !== state) {
+    throw new CapstanError(
+      "mcp-failed",
+      `The sign-in to ${name} came back with another state than it was sent with; sign in again`,
+    );
+  }
+  if (answer.code === undefined) {
+    throw new CapstanError("mcp-failed", `The sign-in to ${name} was refused: ${answer.error ?? "no code came back"}`);
+  }
+  await auth(provider, {
+    ...request,
+    authorizationCode: answer.code,
+    ...(answer.iss !== undefined && { iss: answer.iss }),
+  });
+  return "signed-in";
 }
 
 /** What the server says to somebody it does not know: where its sign-in is described, and what it wants. */
@@ -107,19 +110,6 @@ async function challengeOf(
   await response.body?.cancel();
   const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response);
   return { ...(resourceMetadataUrl !== undefined && { resourceMetadataUrl }), ...(scope !== undefined && { scope }) };
-}
-
-/** A client that registered itself for another port cannot begin: it registers again. */
-async function begin<T>(attempt: () => Promise<T>, provider: FileProvider, hadTokens: boolean): Promise<T> {
-  if (!hadTokens) return attempt();
-  try {
-    const first = await attempt();
-    if (first !== "REDIRECT") return first;
-  } catch {
-    // the tokens are of no use any more
-  }
-  await provider.invalidateCredentials("all");
-  return attempt();
 }
 
 /** Removes what is kept of a sign-in. False when there was none. */

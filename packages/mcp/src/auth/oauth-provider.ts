@@ -14,6 +14,8 @@ import { readSignIn, type SignIn, writeSignIn } from "./sign-in-file.ts";
 export type McpAuthOptions = {
   /** Private folder of the sign-ins. */
   readonly folder: string;
+  /** Where this client's own metadata can be read (a client id metadata document). Default: it registers itself. */
+  readonly clientMetadataUrl?: string;
 };
 
 const ids = systemIds(() => systemClock.now());
@@ -21,11 +23,12 @@ const ids = systemIds(() => systemClock.now());
 /** For the `auth` of a client: signs requests to servers that have no `Authorization` header of their own. */
 export function mcpAuth({
   folder,
+  clientMetadataUrl,
 }: McpAuthOptions): (server: McpServerConfig, onSecret: (secret: string) => void) => OAuthClientProvider | undefined {
   return ({ name, transport }, onSecret) => {
     if (transport.type !== "http" && transport.type !== "sse") return undefined;
     if (Object.keys(transport.headers).some((header) => header.toLowerCase() === "authorization")) return undefined;
-    return new FileProvider({ name, url: transport.url, folder, onSecret });
+    return new FileProvider({ name, url: transport.url, folder, onSecret, clientMetadataUrl });
   };
 }
 
@@ -34,15 +37,18 @@ export type ProviderParts = {
   readonly url: string;
   readonly folder: string;
   readonly onSecret: (secret: string) => void;
+  readonly clientMetadataUrl: string | undefined;
   /** Only in a login: where the browser comes back to, and who shows a person the page. */
   readonly login?: { readonly redirectUrl: string; show(page: URL): void | Promise<void> };
 };
 
 export class FileProvider implements OAuthClientProvider {
+  declare readonly clientMetadataUrl?: string;
   readonly #parts: ProviderParts;
 
   constructor(parts: ProviderParts) {
     this.#parts = parts;
+    if (parts.clientMetadataUrl !== undefined) this.clientMetadataUrl = parts.clientMetadataUrl;
   }
 
   get redirectUrl(): string {

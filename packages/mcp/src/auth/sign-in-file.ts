@@ -16,8 +16,6 @@ export type SignIn = {
   readonly verifier?: string;
   readonly state?: string;
   readonly discovery?: OAuthDiscoveryState;
-  /** What the client says of itself in a sign-in, given by a person. */
-  readonly scope?: string;
 };
 
 const isText = (value: unknown): boolean => value === undefined || typeof value === "string";
@@ -82,7 +80,11 @@ function isSignIn(value: unknown): value is SignIn {
 
 function hasText(value: unknown, name: string): boolean {
   if (value === undefined) return true;
-  return typeof value === "object" && value !== null && typeof (value as { readonly [name: string]: unknown })[name] === "string";
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    typeof (value as { readonly [name: string]: unknown })[name] === "string"
+  );
 }
 
 function jsonOf(text: string): unknown {

@@ -98,7 +98,14 @@ function actorIn(extra: { readonly [name: string]: unknown } | undefined): Actor
 
 type Serving = { server(actor: Actor): Promise<Server> };
 
-function servingOf({ name = "capstan", runtime, agents = [], folder, tools = [], workspace }: ServeMcpOptions): Serving {
+function servingOf({
+  name = "capstan",
+  runtime,
+  agents = [],
+  folder,
+  tools = [],
+  workspace,
+}: ServeMcpOptions): Serving {
   if (agents.length > 0 && runtime === undefined) {
     throw new CapstanError("config-invalid", "Agents need a runtime to be served: give `runtime`");
   }

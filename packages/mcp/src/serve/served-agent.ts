@@ -41,12 +41,7 @@ const OUTPUT: Json = {
 const input = jsonSchema<{ readonly message: string; readonly session?: string }>(INPUT);
 
 /** `actor` sees the sessions of its tenant only. `folder`: where new sessions work. */
-export function servedAgent(
-  runtime: Runtime,
-  { name, description }: AgentDoor,
-  actor: Actor,
-  folder?: string,
-): Served {
+export function servedAgent(runtime: Runtime, { name, description }: AgentDoor, actor: Actor, folder?: string): Served {
   const own = runtime.as(actor);
   return {
     name: name.replaceAll(/[^A-Za-z0-9_.-]/g, "_"),
@@ -62,7 +57,10 @@ export function servedAgent(
       const { message, session } = checked.value;
       const opened = session === undefined ? undefined : await own.session(session);
       if (opened !== undefined && opened.agent !== name) return failed(`Session ${session} is not one of ${name}`);
-      const run = opened === undefined ? await own.send(name, message, { ...(folder !== undefined && { workspace: folder }) }) : await opened.send(message);
+      const run =
+        opened === undefined
+          ? await own.send(name, message, { ...(folder !== undefined && { workspace: folder }) })
+          : await opened.send(message);
       return settled(run, context, server);
     },
   };

@@ -27,5 +27,18 @@ export async function askForm(
   });
   if (decline === true) return { action: "decline" };
   const members = typeof content === "object" && content !== null && !Array.isArray(content) ? content : {};
-  return { action: "accept", content: members as { readonly [name: string]: Json } };
+  return {
+    action: "accept",
+    content: { ...defaultsOf(read.schema), ...(members as { readonly [name: string]: Json }) },
+  };
+}
+
+/** Values that the server gave for fields a person left out. */
+function defaultsOf(schema: Json): { readonly [name: string]: Json } {
+  const { properties } = schema as { readonly properties?: Json };
+  if (typeof properties !== "object" || properties === null || Array.isArray(properties)) return {};
+  const entries = Object.entries(properties as { readonly [name: string]: Json }).flatMap(([name, one]) =>
+    typeof one === "object" && one !== null && "default" in one ? [[name, one.default as Json] as const] : [],
+  );
+  return Object.fromEntries(entries);
 }

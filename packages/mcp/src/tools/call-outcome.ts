@@ -80,6 +80,8 @@ function pagesOf(error: unknown): readonly { readonly message: string; readonly 
       readonly message?: unknown;
       readonly url?: unknown;
     };
-    return typeof url === "string" && /^https?:\/\//.test(url) ? [{ message: String(message ?? ""), url }] : [];
+    return typeof url === "string" && /^https?:\/\//.test(url)
+      ? [{ message: typeof message === "string" ? message : "", url }]
+      : [];
   });
 }

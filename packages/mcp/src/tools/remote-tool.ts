@@ -193,7 +193,7 @@ class RemoteCallFlow {
       const { method, params = null } = request as { readonly method?: Json; readonly params?: Json };
       if (method === "elicitation/create") answers[key] = (await this.#ask(elicitationOf(params))) as Json;
       else {
-        const embedded = { method: String(method), params };
+        const embedded = { method: typeof method === "string" ? method : "nothing", params };
         answers[key] = await this.#context.step(`answer-${round}-${key}`, { rerun: "safe" }, ({ signal }) =>
           answerEmbedded(embedded, service.config.name, answering, signal),
         );
@@ -216,12 +216,11 @@ class RemoteCallFlow {
   }
 
   async #before(): Promise<ToolOutput | undefined> {
-    const { hooks } = this.#parts;
-    const { beforeCall, onFailure = "refuse" } = hooks;
+    const { beforeCall, onFailure = "refuse" } = this.#parts.hooks;
     if (beforeCall === undefined) return undefined;
     const given = await this.#context.step("before", { rerun: "safe" }, async () => {
       try {
-        return ((await timeLimited(() => beforeCall.call(hooks, this.#call))) ?? null) as Json;
+        return ((await timeLimited(() => beforeCall(this.#call))) ?? null) as Json;
       } catch {
         return onFailure === "ignore" ? null : { deny: "a hook before the call failed" };
       }
@@ -233,12 +232,11 @@ class RemoteCallFlow {
   }
 
   async #after(output: ToolOutput): Promise<ToolOutput> {
-    const { hooks } = this.#parts;
-    const { afterCall, onFailure = "refuse" } = hooks;
+    const { afterCall, onFailure = "refuse" } = this.#parts.hooks;
     if (afterCall === undefined) return output;
     const given = await this.#context.step("after", { rerun: "safe" }, async () => {
       try {
-        return ((await timeLimited(() => afterCall.call(hooks, this.#call, output))) ?? null) as unknown as Json;
+        return ((await timeLimited(() => afterCall(this.#call, output))) ?? null) as unknown as Json;
       } catch {
         if (onFailure === "ignore") return null;
         const message = "The call was made. Its output is withheld: the hook that looks at it failed.";

@@ -46,7 +46,8 @@ export async function loadCommands({
   const diagnostics: CommandDiagnostic[] = [];
   const found: Command[] = [];
   for (const { source, folder } of folders) {
-    const place = typeof folder === "string" ? diskFolder(folder) : folder;
+    const place =
+      typeof folder === "string" ? diskFolder(folder, source === "user" ? { links: "follow" } : {}) : folder;
     const names = (await place.list()).filter((name) => /\.md$/i.test(name));
     if (source === "project" && !trustProject) {
       if (names.length > 0)

@@ -142,6 +142,10 @@ describe("compaction", () => {
     expect(compacted).toMatchObject([{ trigger: "manual" }]);
     const asked = model.requests.find(({ messages }) => messages.at(-1)?.id === "compaction/transcript");
     expect(textOf(asked?.messages[0]?.parts ?? [])).toContain("the names");
+    const plain = modelOf(reader);
+    await play(plain, { keepTurns: 1, instructions: "The usual." }, ["Go", "/compact"]);
+    const usual = plain.requests.find(({ messages }) => messages.at(-1)?.id === "compaction/transcript");
+    expect(textOf(usual?.messages[0]?.parts ?? [])).toContain("The usual.");
   });
 
   it("CTX-06 pinned messages stay word for word, also in the next summary", async () => {

@@ -64,7 +64,8 @@ export function compaction(options: CompactionOptions = {}): Plugin {
       if (said === undefined) return go(message);
       const messages = await context.conversation();
       const most = await limitOf(context, atTokens);
-      const done = await compactAt(context, { ...whole, messages, most, trigger: "manual", instructions });
+      const wanted = instructions ?? options.instructions;
+      const done = await compactAt(context, { ...whole, messages, most, trigger: "manual", instructions: wanted });
       return context.answer(done === undefined ? "There is nothing to sum up yet." : saidOf(done));
     },
     async prepare(request, context) {

@@ -15,6 +15,8 @@ export type ActiveSkill = {
   readonly runId: string;
   /** It stays after the run, until the session's metadata does not name it any more. */
   readonly lasting: boolean;
+  /** Rules: only what they mean may be called. As the skill said when it became active. */
+  readonly allowedTools?: readonly string[];
 };
 type Kept = ActiveSkill & {
   /** The call or input that made it active, and the fact that says so. */
@@ -30,7 +32,7 @@ export type Own = {
   /** Another process took the run up, and the hooks of code have not heard of it. */
   readonly isResumed: boolean;
 };
-export type Activation = Pick<ActiveSkill, "name" | "via" | "lasting">;
+export type Activation = Pick<ActiveSkill, "name" | "via" | "lasting" | "allowedTools">;
 /** What one hook changed, in one fact: what is half done after a crash would be done otherwise. */
 export type Recorded =
   | {

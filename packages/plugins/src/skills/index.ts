@@ -8,4 +8,4 @@ export { type SessionSkills, skillsOf } from "./session-skills.ts";
 export type { ActivationVia, DeactivationReason, SkillHooks } from "./skill-hooks.ts";
 export type { InlineSkill, Skill, SkillDiagnostic, SkillDiagnosticCode, SkillSource } from "./skill.ts";
 export { skills, type SkillsOptions } from "./skills-plugin.ts";
-export { type DefinitionFolder, diskFolder } from "../definition-folder.ts";
+export { type DefinitionFolder, diskFolder, type DiskFolderOptions } from "../definition-folder.ts";

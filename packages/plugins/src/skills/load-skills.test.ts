@@ -163,6 +163,20 @@ describe("loadSkills", () => {
       expect(await folder.read(name, 10), name).toBeUndefined();
   });
 
+  it("SKILL-02 follows links that people make in their own folder, one step and no further", async () => {
+    using kept = temporaryFolder({ "real/SKILL.md": skillFile("linked"), "real/a.md": "a", "secret.md": "secret" });
+    using user = temporaryFolder();
+    symlinkSync(join(kept.path, "real"), join(user.path, "linked"));
+    symlinkSync(join(kept.path, "secret.md"), join(kept.path, "real/out.md"));
+    const { skills } = await loadSkills({ folders: [{ source: "user", folder: user.path }] });
+    expect(skills).toMatchObject([{ name: "linked", resources: ["a.md", "out.md"] }]);
+    expect(await skills[0]?.folder?.read("a.md", 10)).toEqual(Buffer.from("a"));
+    expect(await skills[0]?.folder?.read("out.md", 10)).toBeUndefined();
+    expect(
+      (await loadSkills({ folders: [{ source: "project", folder: user.path }], trustProject: true })).skills,
+    ).toEqual([]);
+  });
+
   it("SKILL-03 writes dynamic skills with their files at the start, and finds them as any other", async () => {
     using folder = temporaryFolder();
     const skill = {

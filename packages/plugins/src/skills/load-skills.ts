@@ -42,7 +42,7 @@ export type SkillSet = {
   readonly hooks: SkillHooks;
 };
 
-export const MAX_SKILL_BYTES = 131_072;
+const MAX_SKILL_BYTES = 131_072;
 const MAX_SKILLS = 256;
 
 /** What is wrong with a skill is a diagnostic. Throws what `write` meets, and `plugin-invalid` for a hook that fails. */
@@ -57,7 +57,8 @@ export async function loadSkills(options: LoadSkillsOptions): Promise<SkillSet> 
     if (skill !== undefined) found.push(skill);
   };
   for (const { source, folder } of [...folders, ...written]) {
-    const place = typeof folder === "string" ? diskFolder(folder) : folder;
+    const place =
+      typeof folder === "string" ? diskFolder(folder, source === "user" ? { links: "follow" } : {}) : folder;
     if (source === "project" && !trustProject) {
       if ((await place.list()).length > 0) diagnostics.push(untrusted(place.path));
       continue;

@@ -1,12 +1,12 @@
 /** Whether active skills let a call be made: one that limits its tools refuses every call that its rules do not mean. */
 
 import { callFacts, check, type HookedCall, isMeant, parseRule, type SessionState } from "@capstan/core";
-import type { Skill } from "./skill.ts";
+import type { ActiveSkill } from "./active-skills.ts";
 import { RUN_TOOL, SKILL_TOOLS } from "./skill-tools.ts";
 
 /** Why the call is refused. Every active skill must let it pass: two limits together are narrower than each. */
 export async function refusedBy(
-  active: readonly Skill[],
+  active: readonly ActiveSkill[],
   { name, tool, input }: HookedCall,
   state: SessionState,
 ): Promise<string | undefined> {
@@ -14,7 +14,7 @@ export async function refusedBy(
   if (limiting.length === 0 || (SKILL_TOOLS.has(name) && name !== RUN_TOOL)) return undefined;
   const checked = await check(tool.schema, structuredClone(input));
   if (!checked.ok) return undefined; // the loop refuses it
-  const ownScript = (skill: Skill): boolean =>
+  const ownScript = (skill: ActiveSkill): boolean =>
     name === RUN_TOOL && (checked.value as { readonly name?: unknown }).name === skill.name; // its input is an object
   for (const skill of limiting) {
     if (ownScript(skill) || meansCall(skill, tool, checked.value, state)) continue;
@@ -25,7 +25,7 @@ export async function refusedBy(
 }
 
 function meansCall(
-  { allowedTools = [] }: Skill,
+  { allowedTools = [] }: ActiveSkill,
   tool: HookedCall["tool"],
   input: unknown,
   state: SessionState,

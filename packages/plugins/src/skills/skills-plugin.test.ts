@@ -2,8 +2,13 @@ import {
   agent,
   type Fact,
   jsonSchema,
+  memoryStore,
+  openRuntime,
   type Plugin,
   type RunOutcome,
+  storeEngine,
+  systemClock,
+  systemIds,
   textOf,
   tool,
   type Tool,
@@ -147,6 +152,39 @@ describe("skills", () => {
     ]);
   });
 
+  it("SKILL-06 EDGE-01 keeps a limit whose skill is gone or wider in the process that goes on", async () => {
+    const files = fileWorld({ "a.ts": "one\n" });
+    const worker = async (inline: LoadSkillsOptions["inline"] = []) =>
+      agent({
+        name: "worker",
+        model: scriptedModel([{ text: "ok" }, edit, { text: "ok" }]),
+        instructions: "Work.",
+        tools: files.tools,
+        plugins: [skills(await loadSkills({ inline }))],
+      });
+    for (const later of [[], [{ ...careful, allowedTools: ["Read", "Edit"] }]]) {
+      const store = memoryStore();
+      const open = async (given: LoadSkillsOptions["inline"]) =>
+        openRuntime({
+          agents: [await worker(given)],
+          engine: storeEngine(store, { clock: systemClock, ids: systemIds(() => systemClock.now()) }),
+          workspaces: files.workspaces,
+          permission: { allow: ["Edit"] },
+        });
+      const first = await open([careful]);
+      const session = await first.session({ agent: "worker", key: "k", workspace: "/work" });
+      await skillsOf(session).activate("careful");
+      await (await session.send("Look")).result();
+      await first.close();
+      await using second = await open(later);
+      const again = await second.session({ agent: "worker", key: "k" });
+      await again.update({ metadata: { skills: ["careful"] } });
+      const { text } = await (await again.send("Edit")).result();
+      expect(text).toBe("ok");
+      expect(files.files.get("a.ts")).toBe("one\n");
+    }
+  });
+
   it("SKILL-04 SKILL-06 counts from the next call of the same turn on", async () => {
     const both = { calls: [...use("careful").calls, ...edit.calls, ...use("pdf").calls] };
     await using it = await world({
@@ -235,6 +273,19 @@ describe("skills", () => {
       );
     }
     expect(heard).toEqual([1, 1, 2]);
+  });
+
+  it("SKILL-07 G20 hears only what was said, not what was read for it", async () => {
+    const reading: Plugin = {
+      name: "reading",
+      input: (message, _context, next) =>
+        next({ ...message, parts: [...message.parts, { type: "text", text: "a pdf" }] }),
+    };
+    await using it = await world({ load: { inline: [pdf] }, more: [reading], turns: [{ text: "a" }, { text: "b" }] });
+    await it.send("Go");
+    expect(textOf(it.model.requests[0]?.messages[0]?.parts ?? [])).toBe("Goa pdf");
+    await it.send("The pdf");
+    expect(textOf(it.model.requests[1]?.messages[2]?.parts ?? [])).toContain("page by page");
   });
 
   it("SKILL-05 keeps a skill active from outside, in every run, until it is told otherwise", async () => {

@@ -2,12 +2,10 @@
 
 import {
   CapstanError,
-  type Envelope,
   type HookContext,
   type HookedCall,
   type InputContext,
   type Message,
-  messageOf,
   type Plugin,
   plugin,
   text,
@@ -18,7 +16,6 @@ import {
 } from "@capstan/core";
 import {
   type Activation,
-  isReset,
   METADATA_KEY,
   nextOwn,
   NONE_ACTIVE,
@@ -29,10 +26,9 @@ import {
 import type { SkillSet } from "./load-skills.ts";
 import { matchWords, type SkillMatcher } from "./match-skills.ts";
 import { refusedBy } from "./narrowing.ts";
-import type { ActivationVia, DeactivationReason } from "./skill-hooks.ts";
 import { activeText } from "./skill-text.ts";
 import { READ_TOOL, RUN_TOOL, skillTools, USE_TOOL } from "./skill-tools.ts";
-import type { Skill } from "./skill.ts";
+import { deactivation, tellEnds, tellResumed, told, type World } from "./tell-hooks.ts";
 
 export type SkillsOptions = {
   /** Skills that may be active at once. Default 8. */
@@ -65,7 +61,7 @@ export function skills(set: SkillSet, options: SkillsOptions = {}): Plugin {
     prepare: async (_request, context) => {
       if (context.own.isResumed) await tellResumed(world, context);
       const forgotten = context.own.active.filter(({ isForgotten }) => isForgotten).map(({ name }) => name);
-      if (forgotten.length === 0) return;
+      if (forgotten.length === 0 || set.catalog === "") return;
       const said = `These skills are active, and their instructions are no longer in this conversation; call ${USE_TOOL} to read them again: ${forgotten.join(", ")}`;
       return { tail: [text(`<system>${said}</system>`)] };
     },
@@ -73,13 +69,6 @@ export function skills(set: SkillSet, options: SkillsOptions = {}): Plugin {
     ...(set.hooks.deactivate !== undefined && { on: tellEnds(world) }),
   });
 }
-
-type World = {
-  readonly set: SkillSet;
-  readonly byName: ReadonlyMap<string, Skill>;
-  readonly maxActive: number;
-  readonly match: SkillMatcher;
-};
 
 function invalid(problem: string): CapstanError {
   return new CapstanError("plugin-invalid", `skills: ${problem}`);
@@ -91,16 +80,18 @@ async function withSkills(world: World, message: Message, context: InputContext<
   const [named, rest] = namedSkill(world, message);
   if (own.input.id === message.id) return withTexts(world, rest, own.input.names); // before a crash
   const tags = state.run?.overrides?.tags ?? {};
-  const said = textOf(rest.parts);
-  const wanted = namesIn(state.metadata[METADATA_KEY]).filter((name) => world.byName.has(name));
-  const lasting = own.active.filter((skill) => skill.lasting).map(({ name }) => name);
+  // what a person said, not what other plugins have read for it: a file's words make nothing active
+  const said = textOf(state.queue.find(({ inputId }) => inputId === message.id)?.parts ?? rest.parts);
+  const wanted = namesIn(state.metadata[METADATA_KEY]);
+  const lasting = own.active.filter((skill) => skill.lasting);
   const deactivated = lasting
+    .map(({ name }) => name)
     .filter((name) => !wanted.includes(name))
     .map((name) => ({ name, reason: "explicit" as const }));
   const matched = world.set.skills.filter((skill) => world.match(skill, { text: said, tags })).slice(0, MAX_MATCHED);
   const wishes: readonly Activation[] = [
     ...wanted
-      .filter((name) => !lasting.includes(name))
+      .filter((name) => world.byName.has(name) && !lasting.some((skill) => skill.name === name && !skill.isForgotten))
       .map((name) => ({ name, via: "explicit" as const, lasting: true })),
     ...(named === undefined ? [] : [{ name: named, via: "explicit" as const, lasting: false }]),
     ...matched.map(({ name }) => ({ name, via: "match" as const, lasting: false })),
@@ -116,7 +107,7 @@ async function withSkills(world: World, message: Message, context: InputContext<
       { ...wish, count: here.length + activated.length, isNew: known === undefined },
       context,
     );
-    if (problem === undefined) activated.push(wish);
+    if (problem === undefined) activated.push({ ...wish, ...limitOf(world, wish.name) });
     else context.notice(`The skill ${wish.name} is not active`, problem);
   }
   for (const { name, reason } of deactivated) await deactivation(world, name, reason, context);
@@ -149,9 +140,15 @@ function namesIn(value: unknown): readonly string[] {
   return Array.isArray(value) ? [...new Set(value.filter((name) => typeof name === "string"))] : [];
 }
 
+/** Recorded with the activation: what is changed or removed meanwhile does not widen it. */
+function limitOf(world: World, name: string): Pick<Activation, "allowedTools"> {
+  const allowedTools = world.byName.get(name)?.allowedTools;
+  return allowedTools === undefined ? {} : { allowedTools };
+}
+
 type Wish = Pick<Activation, "name" | "via"> & { readonly count: number; readonly isNew: boolean };
 
-/** Asks the hook of code, once. Returns why the skill cannot become active. */
+/** Returns why the skill cannot become active. */
 async function activation(
   world: World,
   { name, via, count, isNew }: Wish,
@@ -161,58 +158,6 @@ async function activation(
   if (skill === undefined) return `there is no skill ${name}`;
   if (isNew && count >= world.maxActive) return `${count} skills are active already, which is as many as may be`;
   return told(world, skill, via, context);
-}
-
-async function told(
-  world: World,
-  skill: Skill,
-  via: ActivationVia,
-  context: HookContext<Own>,
-): Promise<string | undefined> {
-  const { activate, onFailure = "fail" } = world.set.hooks;
-  if (activate === undefined) return undefined;
-  const { sessionId, runId, signal } = context;
-  try {
-    await context.step(`${via}/${skill.name}`, async () => activate(skill, { via, sessionId, runId, signal }));
-    return undefined;
-  } catch (error) {
-    signal.throwIfAborted();
-    if (onFailure === "fail") return messageOf(error);
-    context.notice(`The activate hook of skill ${skill.name} failed`, messageOf(error));
-    return undefined;
-  }
-}
-
-async function deactivation(
-  world: World,
-  name: string,
-  reason: DeactivationReason,
-  context: HookContext<Own>,
-): Promise<void> {
-  const skill = world.byName.get(name);
-  const { deactivate } = world.set.hooks;
-  if (skill === undefined || deactivate === undefined) return;
-  const { sessionId } = context;
-  try {
-    await context.step(`deactivate/${name}`, async () => deactivate(skill, { reason, sessionId }));
-  } catch (error) {
-    context.signal.throwIfAborted();
-    context.notice(`The deactivate hook of skill ${name} failed`, messageOf(error));
-  }
-}
-
-/** In the process that took the run up, the hook of code hears again of what is active. */
-async function tellResumed(world: World, context: HookContext<Own>): Promise<void> {
-  for (const { name } of context.own.active) {
-    const skill = world.byName.get(name);
-    if (skill === undefined) {
-      context.notice(`The skill ${name} is active, but it is not here any more`);
-      continue;
-    }
-    const problem = await told(world, skill, "resume", context);
-    if (problem !== undefined) context.notice(`The activate hook of skill ${name} failed`, problem);
-  }
-  await context.record({ type: "resumed" } satisfies Recorded);
 }
 
 async function judged(
@@ -230,8 +175,7 @@ async function judged(
         isError: true,
       });
   }
-  const here = active.flatMap(({ name }) => world.byName.get(name) ?? []);
-  const refused = await refusedBy(here, call, context.state);
+  const refused = await refusedBy(active, call, context.state);
   return refused === undefined ? next(call) : context.deny(refused);
 }
 
@@ -243,13 +187,13 @@ async function used(
 ): Promise<ToolOutput> {
   const name = memberOf(call.input, "name");
   const skill = world.byName.get(name);
-  if (skill === undefined || skill.hidden) {
+  const known = context.own.active.find((one) => one.name === name);
+  if (skill === undefined || (skill.hidden && known === undefined)) {
     const names = world.set.skills.filter(({ hidden }) => !hidden).map((one) => one.name);
     return context.answer(`There is no skill ${JSON.stringify(name)}. There are: ${names.join(", ")}.`, {
       isError: true,
     });
   }
-  const known = context.own.active.find((one) => one.name === name);
   if (known !== undefined && known.by !== call.callId && !known.isForgotten)
     return context.answer(`The skill ${name} is active already; its instructions are in this conversation.`);
   const output = await next(call);
@@ -257,7 +201,7 @@ async function used(
   const wish = { name, via: "model", count: context.own.active.length, isNew: known === undefined } as const;
   const problem = await activation(world, wish, context);
   if (problem !== undefined) return context.answer(`The skill ${name} is not active: ${problem}.`, { isError: true });
-  const activated = [{ name, via: "model" as const, lasting: known?.lasting ?? false }];
+  const activated = [{ name, via: "model" as const, lasting: known?.lasting ?? false, ...limitOf(world, name) }];
   await context.record({
     type: "changed",
     by: call.callId,
@@ -272,23 +216,4 @@ function memberOf(input: unknown, member: string): string {
   if (typeof input !== "object" || input === null) return "";
   const value = (input as { readonly [name: string]: unknown })[member]; // any object has members
   return typeof value === "string" ? value : "";
-}
-
-/** What ends with a run is told as its end is seen: nothing of the run waits for it. */
-function tellEnds({ byName, set: { hooks } }: World): (event: Envelope) => Promise<void> {
-  const bySession = new Map<string, Own>();
-  return async ({ sessionId, event }: Envelope) => {
-    if (!("key" in event)) return;
-    const before = bySession.get(sessionId) ?? NONE_ACTIVE;
-    const after = nextOwn(before, event);
-    if (after.active.length === 0) bySession.delete(sessionId);
-    else bySession.set(sessionId, after);
-    if (event.type !== "run.finished" && !isReset(event)) return;
-    const reason = event.type === "run.finished" ? "run-end" : "reset";
-    for (const { name } of before.active) {
-      const skill = byName.get(name);
-      if (skill !== undefined && !after.active.some((one) => one.name === name))
-        await hooks.deactivate?.(skill, { reason, sessionId });
-    }
-  };
 }

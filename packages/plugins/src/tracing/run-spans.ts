@@ -9,7 +9,7 @@ import type { Scene } from "./span-facts.ts";
 
 export const PLUGIN_NAME = "tracing";
 /** The tag of an input under which its sender hands a trace on (W3C Trace Context). */
-export const TRACE_TAG = "traceparent";
+const TRACE_TAG = "traceparent";
 /** How long a suspended run keeps its span: for as long as its process keeps its hold. */
 const SUSPENDED_MS = 60_000;
 const MAX_RUNS = 10_000;

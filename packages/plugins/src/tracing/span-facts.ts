@@ -43,7 +43,7 @@ export function promptTokens({ inputTokens, cacheReadTokens = 0, cacheWriteToken
   return inputTokens + cacheReadTokens + cacheWriteTokens;
 }
 
-export function usageAttributes(usage: Usage): Attributes {
+function usageAttributes(usage: Usage): Attributes {
   const { outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens, costMicroUsd } = usage;
   return {
     [ATTRIBUTE.inputTokens]: promptTokens(usage),

@@ -33,7 +33,7 @@ export class Conversations {
     throw new CapstanError("input-invalid", "There is no current conversation; name one with conversation_id");
   }
 
-  async open({ agent, title, workspace = undefined }: NewConversation): Promise<Session> {
+  async open({ agent, title, workspace }: NewConversation): Promise<Session> {
     const root = workspace ?? this.#options.workspace;
     this.current = await this.#options.runtime.session({
       agent: agent ?? this.#options.agent,

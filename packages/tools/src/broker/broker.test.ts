@@ -264,6 +264,7 @@ grep -rIl ${SECRET.slice(0, 8)} /tmp /run "$HOME" | sed "s/^/FOUND /"`;
 const places = [
   ["a folder of this machine", undefined, "none"],
   ["bwrap without a network", bwrap({ network: false }), "bwrap, no network"],
+  ["bwrap without a network and socat", bwrap({ network: false }, { socat: [] }), "bwrap, no network"],
   ["bwrap with a network", bwrap({ network: true }), "bwrap, network"],
 ] as const;
 

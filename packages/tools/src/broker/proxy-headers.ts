@@ -7,7 +7,7 @@ type Headers = Record<string, string | string[]>;
 
 /** Of a connection and not of a message; and what a program could pass itself off by, or change the method with. */
 const NOT_SENT =
-  /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|host|authorization|cookie|forwarded|x-forwarded-.*|x-real-ip|via|accept-encoding|content-length|http2-settings|.*method.*override.*|x-http-method|x-method|x-original-.*|x-rewrite-.*)$/;
+  /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|host|authorization|cookie|forwarded|x-forwarded-.*|x-real-ip|via|accept-encoding|content-length|http2-settings|range|if-range|.*method.*override.*|x-http-method|x-method|x-original-.*|x-rewrite-.*)$/;
 const NOT_RETURNED =
   /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|set-cookie2?|www-authenticate|alt-svc|strict-transport-security|content-length|content-encoding|public-key-pins)$/;
 

@@ -36,9 +36,17 @@ export function readFileTool({ lineNumbers = true }: ReadFileOptions = {}): Tool
   );
 }
 
+/** `offset` is the first line, counted from 1. */
+export type PartOfFile = {
+  readonly path: string;
+  readonly offset?: number | undefined;
+  readonly limit?: number | undefined;
+  readonly lineNumbers?: boolean | undefined;
+};
+
 /** A file as a model is shown it. What it can put right is an error result. */
 export function readForModel(
-  { path, offset = 1, limit = TOOL_LIMITS.readLines, lineNumbers = true }: z.infer<typeof input>,
+  { path, offset = 1, limit = TOOL_LIMITS.readLines, lineNumbers = true }: PartOfFile,
   workspace: Workspace,
   signal: AbortSignal,
 ): Promise<ToolOutput> {

@@ -5,14 +5,22 @@ import { inertText } from "../web/page-text.ts";
 import { count, cutAt } from "../tool-answer.ts";
 import { LSP_LIMITS as LIMITS } from "./limits.ts";
 
-const diagnosticSchema = z.object({
+/** Its place counts from 0, as the protocol does. */
+export type Diagnostic = {
+  readonly range: { readonly start: { readonly line: number; readonly character: number } };
+  /** 1 is an error, 4 a hint. */
+  readonly severity?: number | null | undefined;
+  readonly code?: string | number | null | undefined;
+  readonly source?: string | null | undefined;
+  readonly message: string;
+};
+const diagnosticSchema: z.ZodType<Diagnostic> = z.object({
   range: z.object({ start: z.object({ line: z.int().min(0), character: z.int().min(0) }) }),
   severity: z.int().min(1).max(4).nullish().catch(undefined),
   code: z.union([z.string(), z.number()]).nullish().catch(undefined),
   source: z.string().nullish().catch(undefined),
   message: z.string(),
 });
-export type Diagnostic = z.infer<typeof diagnosticSchema>;
 
 const WORDS = ["error", "error", "warning", "information", "hint"] as const;
 

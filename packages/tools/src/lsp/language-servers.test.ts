@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { agent, memoryStore, openRuntime, storeEngine, systemClock, systemIds, textOf, type Tool } from "@capstan/core";
 import { scriptedModel } from "@capstan/core/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -52,6 +53,20 @@ describe("diagnostics", () => {
       "No diagnostics.",
       "3:1 error: naïve wrong! [scr 7]\n2:3 warning: naïve wrong é [scr 7]",
     ]);
+  });
+
+  it("TOOL-41 understands a server that others wrote", async () => {
+    at.write("a.ts", "debugger;\nexport {};\n");
+    const oxlint = join(import.meta.dirname, "../../../../node_modules/oxlint/bin/oxlint");
+    const servers = languageServers({
+      typescript: { command: process.execPath, args: [oxlint, "--lsp"], extensions: [".ts"] },
+    });
+    const opened = await servers.open?.({} as never);
+    const [tool] = servers.tools as readonly [Tool];
+    expect(await at.say(tool, { path: "a.ts" })).toMatch(/^1:1 warning: `debugger` statement is not allowed/);
+    at.write("a.ts", "export {};\n");
+    expect(await at.say(tool, { path: "a.ts" })).toBe("No diagnostics.");
+    await opened?.[Symbol.asyncDispose]();
   });
 
   it("says which files are known, and keeps to the workspace", async () => {

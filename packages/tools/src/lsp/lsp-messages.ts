@@ -3,14 +3,21 @@
 import { z } from "zod";
 import { LSP_LIMITS as LIMITS } from "./limits.ts";
 
-const messageSchema = z.object({
+/** A request, a notification or an answer. */
+export type LspMessage = {
+  readonly id?: number | string | null | undefined;
+  readonly method?: string | undefined;
+  readonly params?: unknown;
+  readonly result?: unknown;
+  readonly error?: unknown;
+};
+const messageSchema: z.ZodType<LspMessage> = z.object({
   id: z.union([z.number(), z.string()]).nullish(),
   method: z.string().optional(),
   params: z.unknown().optional(),
   result: z.unknown().optional(),
   error: z.unknown().optional(),
 });
-export type LspMessage = z.infer<typeof messageSchema>;
 
 export function framed(message: object): string {
   const body = JSON.stringify({ jsonrpc: "2.0", ...message });

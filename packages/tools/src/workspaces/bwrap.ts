@@ -18,7 +18,11 @@ const BASH = ["/bin/bash", "/usr/bin/bash"];
 const PRLIMIT = ["/usr/bin/prlimit", "/bin/prlimit"];
 
 /** Absolute paths where the programs are looked for; never PATH, which a project may have changed. */
-export type BwrapPrograms = { readonly bwrap?: readonly string[]; readonly prlimit?: readonly string[] };
+export type BwrapPrograms = {
+  readonly bwrap?: readonly string[];
+  readonly prlimit?: readonly string[];
+  readonly socat?: readonly string[];
+};
 
 /** Needs bubblewrap 0.7 or newer and user namespaces. Lets through the network whole or not at all. */
 export function bwrap(rules: SandboxRules = {}, programs: BwrapPrograms = {}): Sandbox {
@@ -40,7 +44,10 @@ export function bwrap(rules: SandboxRules = {}, programs: BwrapPrograms = {}): S
         confinement: confinementText("bwrap", rules),
         takesGateway: true as const,
         async begin(argv: readonly string[], { cwd, gateway }: ConfinedPlace) {
-          const way = gateway === undefined ? undefined : wayOut(gateway, rules.network === true, bash);
+          const way =
+            gateway === undefined
+              ? undefined
+              : wayOut(gateway, rules.network === true, { bash, socat: programs.socat });
           const points = holdMountPoints(root);
           try {
             const held = { ...profile, readOnly: [...profile.readOnly, ...protectedPaths(root, rules.writable)] };

@@ -25,7 +25,7 @@ echo started >&${STATUS_DESCRIPTOR}
 command -v -- "$1" >/dev/null 2>&1 || { echo missing >&${STATUS_DESCRIPTOR}; exit 127; }
 (exec "$@" ${STATUS_DESCRIPTOR}>&-)
 code=$?
-[ -n "$forwarder" ] && kill -KILL $forwarder && wait $forwarder
+[ -n "$forwarder" ] && kill -KILL $forwarder $(cat /proc/$forwarder/task/$forwarder/children) && wait $forwarder
 round=0
 while set -- /proc/[0-9]*; [ $# -gt ${OWN_PROCESSES} ] && [ $round -lt ${TOOL_LIMITS.settleMs / ROUND_MS} ]; do
   round=$((round + 1))

@@ -1,0 +1,42 @@
+/** `capstan stdio`: the NDJSON door on the pipes of the process, as a desktop program starts it for a sidecar. */
+
+import { Writable } from "node:stream";
+import { serveStdio } from "@capstan/server/stdio";
+import type { Config } from "../config.ts";
+import { inertLine } from "./inert.ts";
+import { type DoorFlags, openDoorRuntime } from "./serve-command-runtime.ts";
+
+const CLOSE_GRACE_MS = 2_000;
+
+/** Resolves with the exit code when the input ended, nobody reads any more, or a signal came. */
+export async function stdioCommand(name: string, given: Config | undefined, flags: DoorFlags): Promise<number> {
+  const output = protocolOnly();
+  const stop = new AbortController();
+  const leave = (): void => stop.abort();
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  for (const signal of signals) process.on(signal, leave);
+  const log = (line: string): void => void process.stderr.write(`${name}: ${inertLine(line)}\n`);
+  const { runtime, agent, folder, notes } = await openDoorRuntime(given, flags);
+  try {
+    for (const note of notes) log(note);
+    await serveStdio({ runtime, agent, workspace: folder, output, log, signal: stop.signal });
+    return 0;
+  } finally {
+    await runtime.close({ graceMs: CLOSE_GRACE_MS });
+    for (const signal of signals) process.off(signal, leave);
+  }
+}
+
+/** The pipe of the protocol. Whatever else is written to standard output from now on, by whomever, goes to stderr. */
+function protocolOnly(): Writable {
+  const { stdout } = process;
+  const write = stdout.write.bind(stdout);
+  const output = new Writable({
+    decodeStrings: true,
+    write: (piece: Buffer, _encoding, done) => void write(piece, done),
+  });
+  stdout.on("error", (error) => output.destroy(error));
+  stdout.on("close", () => output.destroy());
+  stdout.write = process.stderr.write.bind(process.stderr) as typeof stdout.write; // the same two forms of call
+  return output;
+}

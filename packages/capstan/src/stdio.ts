@@ -1,0 +1,3 @@
+/** capstan/stdio: NDJSON over two pipes. */
+
+export { serveStdio, type StdioOptions } from "@capstan/server/stdio";
