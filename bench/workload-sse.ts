@@ -11,7 +11,7 @@ const PER_SECOND = 50;
 const SOURCE = ["--conditions=capstan-source", "--no-warnings"];
 
 type Report = { readonly loopP99: number; readonly cpu: { readonly user: number; readonly system: number } };
-type Reader = { readonly late: number[]; said: number };
+type Reader = { readonly late: number[]; said: number; first?: number; last: number };
 
 /** `stalled`: readers beside them that open a stream and read nothing. */
 function sseCase(stalled: number): Case {
@@ -23,7 +23,7 @@ function sseCase(stalled: number): Case {
     );
     try {
       const [port] = (await once(server, "message")) as [number]; // its first message
-      const readers = Array.from({ length: STREAMS }, (): Reader => ({ late: [], said: 0 }));
+      const readers = Array.from({ length: STREAMS }, (): Reader => ({ late: [], said: 0, last: 0 }));
       const idle = Array.from({ length: stalled }, () => stall(port));
       await Promise.all(readers.map((reader) => follow(port, reader)));
       server.send("report");
@@ -38,12 +38,13 @@ function sseCase(stalled: number): Case {
 }
 
 function numbersOf(readers: readonly Reader[], { loopP99, cpu }: Report): { [name: string]: number } {
+  const first = Math.min(...readers.map((reader) => reader.first ?? Number.NaN));
   const late = readers.flatMap((reader) => reader.late).toSorted((a, b) => a - b);
   const at = (share: number): number => late[Math.min(late.length - 1, Math.floor(late.length * share))] ?? Number.NaN;
   return {
     p50: at(0.5),
     p99: at(0.99),
-    perSecond: (late.length * PER_SECOND) / DELTAS,
+    perSecond: (late.length * 1_000) / (Math.max(...readers.map(({ last }) => last)) - first),
     loopP99,
     cpuPerEvent: (cpu.user + cpu.system) / late.length,
     missing: readers.filter(({ said }) => said !== whole()).length,
@@ -86,6 +87,8 @@ async function follow(port: number, reader: Reader): Promise<void> {
       if (event.offset !== reader.said) continue; // read again from its beginning, or a gap: then it ends short
       reader.said += event.delta.length;
       reader.late.push(now - event.at);
+      reader.first ??= now;
+      reader.last = now;
     }
   }
 }

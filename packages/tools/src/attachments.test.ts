@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { crc32 } from "node:zlib";
 import { agent, type Part, type PermissionRules } from "@capstan/core";
 import { crashSweep, scriptedModel, testRuntime } from "@capstan/core/testing";
 import { describe, expect, it } from "vitest";
@@ -64,6 +65,16 @@ describe("attachments", () => {
       '<file path="a.txt">\n     1\tA\n</file>',
     ]);
     expect(parts[3]).toMatchObject({ mediaType: "image/png", name: "pic.png" });
+  });
+
+  it("TOOL-42 keeps a large image beside the log", async () => {
+    const chunk = Buffer.concat([Buffer.from("tEXt"), Buffer.alloc(60_000, 97)]);
+    const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
+    length.writeUInt32BE(chunk.length - 4);
+    sum.writeUInt32BE(crc32(chunk));
+    const large = Buffer.concat([PNG.subarray(0, 33), length, chunk, sum, PNG.subarray(33)]);
+    const [, , file] = await sent(tagged("pic.png"), { "pic.png": large });
+    expect(file).toMatchObject({ type: "file", mediaType: "image/png", data: { type: "blob", size: large.length } });
   });
 
   it("TOOL-42 reads a file once, by whatever name", async () => {

@@ -56,21 +56,25 @@ async function signIn(
   { folder, client, scope, clientMetadataUrl, show }: LoginOptions,
   callback: CallbackServer,
 ): Promise<"signed-in" | "already"> {
-  const login = { redirectUrl: callback.url, show };
-  const provider = new FileProvider({ name, url, folder, onSecret: () => undefined, clientMetadataUrl, login }); // nothing is shown here
+  const parts = { name, url, folder, onSecret: () => undefined, clientMetadataUrl }; // nothing is shown here
+  const provider = new FileProvider({ ...parts, login: { redirectUrl: callback.url, show } });
   const secret = client?.secret === undefined ? {} : { client_secret: client.secret };
   const fresh: SignIn = { url, ...(client !== undefined && { client: { client_id: client.id, ...secret } }) };
-  const { tokens, client: known } = await readSignIn(folder, url);
+  const { tokens, client: known, wanted } = await readSignIn(folder, url);
+  const asksMore = tokens !== undefined && wanted !== undefined && wanted !== tokens.scope;
   const before =
-    tokens === undefined || known === undefined ? fresh : { ...fresh, client: fresh.client ?? known, tokens };
+    tokens === undefined || known === undefined || asksMore
+      ? fresh
+      : { ...fresh, client: fresh.client ?? known, tokens };
   await writeSignIn(folder, before);
   const { auth } = await clientSdk();
   const serverUrl = new URL(url);
   const fetchFn = guardedFetch(serverUrl);
   const challenge = await challengeOf(serverUrl, headers, fetchFn);
-  const request = { serverUrl, fetchFn, ...challenge, ...(scope !== undefined && { scope }) };
+  const more = scope ?? wanted;
+  const request = { serverUrl, fetchFn, ...challenge, ...(more !== undefined && { scope: more }) };
   if (before.tokens !== undefined) {
-    const renewed = await auth(provider, request).catch(() => "failed");
+    const renewed = await auth(new FileProvider(parts), request).catch(() => "failed");
     if (renewed === "AUTHORIZED") return "already";
     await writeSignIn(folder, fresh); // one that registered itself did so for another port
   }

@@ -96,6 +96,8 @@ export class FileProvider implements OAuthClientProvider {
   async redirectToAuthorization(page: URL): Promise<void> {
     const { login, name } = this.#parts;
     if (login === undefined) {
+      const wanted = page.searchParams.get("scope");
+      if (wanted !== null) await this.#change({ wanted });
       throw new CapstanError(
         "mcp-login-needed",
         `MCP server ${name} wants a sign-in: run \`capstan mcp login ${name}\``,

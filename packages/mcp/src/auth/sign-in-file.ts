@@ -16,6 +16,8 @@ export type SignIn = {
   readonly verifier?: string;
   readonly state?: string;
   readonly discovery?: OAuthDiscoveryState;
+  /** What the next sign-in is to ask for: more than was granted. */
+  readonly wanted?: string;
 };
 
 const isText = (value: unknown): boolean => value === undefined || typeof value === "string";
@@ -67,11 +69,12 @@ function fileOf(folder: string, url: string): string {
 /** As far as it is used here; the SDK checks the rest where it uses it. */
 function isSignIn(value: unknown): value is SignIn {
   if (typeof value !== "object" || value === null) return false;
-  const { url, client, tokens, verifier, state, discovery } = value as { readonly [name: string]: unknown };
+  const { url, client, tokens, verifier, state, discovery, wanted } = value as { readonly [name: string]: unknown };
   return (
     typeof url === "string" &&
     isText(verifier) &&
     isText(state) &&
+    isText(wanted) &&
     hasText(client, "client_id") &&
     hasText(tokens, "access_token") &&
     hasText(discovery, "authorizationServerUrl")

@@ -16,6 +16,29 @@ export function bodies(content: boolean): Body {
   };
 }
 
+/** Kinds of facts that are audited. */
+const AUDITED: ReadonlySet<Fact["type"]> = new Set([
+  "session.created",
+  "session.updated",
+  "input.accepted",
+  "run.started",
+  "run.finished",
+  "prefix.set",
+  "turn.finished",
+  "message.added",
+  "tool.started",
+  "tool.finished",
+  "request.opened",
+  "request.resolved",
+  "task.started",
+  "task.finished",
+  "context.compacted",
+]);
+
+export function isAudited({ type }: Fact): boolean {
+  return AUDITED.has(type);
+}
+
 /** Undefined for facts that are not audited. */
 export function auditedData(fact: Fact, body: Body): Json | undefined {
   const data = dataOf(fact, body);

@@ -2,7 +2,7 @@
 
 import { isAbsolute } from "node:path";
 import { CapstanError, type Definitions, type Fact, isLive, type Plugin, plugin, type Redactor } from "@capstan/core";
-import { auditedData, type Body, bodies } from "./audited-facts.ts";
+import { auditedData, type Body, bodies, isAudited } from "./audited-facts.ts";
 import { AuditFile } from "./audit-file.ts";
 import type { AuditEntry, AuditKey } from "./chain.ts";
 
@@ -85,7 +85,7 @@ class SessionLogs {
     const { sessionId, agent, fact } = seen;
     if (fact.type === "run.finished") this.#running.delete(sessionId);
     else if (this.#running.size < MAX_SESSIONS) this.#running.set(sessionId, agent);
-    if (auditedData(fact, this.#body) !== undefined || !this.#caughtUp.has(sessionId)) {
+    if (isAudited(fact) || !this.#caughtUp.has(sessionId)) {
       if (this.#waiting.length < MAX_WAITING) this.#waiting.push(seen);
       else this.#caughtUp.delete(sessionId); // read from its log with the next fact
       this.#writing ??= this.#drain();
@@ -151,7 +151,7 @@ class SessionLogs {
   }
 
   #entryOf(session: string, agent: string, fact: Fact): readonly AuditEntry[] {
-    const data = auditedData(fact, this.#body);
+    const data = isAudited(fact) ? auditedData(fact, this.#body) : undefined;
     if (data === undefined) return [];
     return [{ at: fact.at, session, seq: fact.seq, agent, type: fact.type, data: this.#redactor.json(data) }];
   }

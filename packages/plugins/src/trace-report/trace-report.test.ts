@@ -33,11 +33,11 @@ async function factsOf(text: string): Promise<readonly Fact[]> {
   return runtime.store.read(run.session.id, { after: 0, limit: 1_000 });
 }
 
-/** Names of kinds and their ends, indented by depth. */
+/** Names of kinds and their ends, indented by depth; what lies beside each other in the order of its letters. */
 function shape(trace: Trace): readonly string[] {
   return trace.runs.flatMap(({ kind, name, status, detail, children }) => [
     `${kind} ${name} ${status} ${detail}`,
-    ...children.map((child) => `  ${child.kind} ${child.name} ${child.status} ${child.detail}`),
+    ...children.map((child) => `  ${child.kind} ${child.name} ${child.status} ${child.detail}`).toSorted(),
   ]);
 }
 
@@ -46,11 +46,11 @@ describe("traceOf", () => {
     const trace = traceOf(await factsOf("ann"));
     expect(shape(trace)).toEqual([
       "run run ok end-turn",
+      "  model scripted/model ok stop",
       "  model scripted/model ok tool-calls",
       "  request permission: Pay ann ok allowed by on-request",
       "  tool nope error error",
       "  tool pay ok ok",
-      "  model scripted/model ok stop",
     ]);
     expect(trace).toMatchObject({ version: 1, agent: "worker", title: "ann", usage: { costMicroUsd: 50 } });
     expect(trace.runs[0]).toMatchObject({ input: "ann" });

@@ -1,4 +1,7 @@
-/** Names of the OpenTelemetry conventions for generative AI (1.45, incubating), and Capstan's own beside them. */
+/**
+ * Names of the OpenTelemetry conventions for generative AI (1.45, incubating; `gen_ai.invoke_agent.*` and
+ * `gen_ai.execute_tool.*` metrics are of the repository semantic-conventions-genai), and Capstan's own beside them.
+ */
 
 /** Attributes of spans and metrics. */
 export const ATTRIBUTE = {
