@@ -45,7 +45,7 @@ const report = await evaluate(
       { id: "rome", input: "Umbrella in Rome?", expected: ["rain", "take one"] },
     ],
     async task({ input }) {
-      const run = await runtime.send("guide", String(input));
+      const run = await runtime.send("guide", JSON.stringify(input));
       return { output: await run.text() };
     },
     scorers: [contains()],

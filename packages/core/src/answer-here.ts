@@ -27,7 +27,7 @@ async function answerOne(
 ): Promise<void> {
   const { requestId } = request;
   if (!mayAnswer(request.body, HERE)) return stays(hold, requestId);
-  const signal = AbortSignal.any([hold.journal.signal, hold.halted]);
+  const signal = hold.stopSignal();
   let answer: Answer | undefined;
   hold.answering += 1;
   try {

@@ -41,9 +41,9 @@ export async function askModel(
   question: ModelQuestion,
   signal: AbortSignal,
 ): Promise<ModelAnswer> {
-  const answered = hold.state.run?.steps[name];
-  if (answered !== undefined && hold.state.run?.stepFailures[name] === undefined)
-    return answered as unknown as ModelAnswer; // written below
+  const { steps, stepFailures } = hold.run;
+  const answered = steps[name];
+  if (answered !== undefined && stepFailures[name] === undefined) return answered as unknown as ModelAnswer; // written below
   const model =
     typeof question.model === "object"
       ? question.model
@@ -97,18 +97,18 @@ class Asking {
 
   /** Asks again only while nothing was answered. */
   async answer(): Promise<ModelAnswer> {
-    const { halted, journal, definitions } = this.#hold;
+    const hold = this.#hold;
     let spentMs = 0;
     for (let tries = 1; ; tries++) {
       try {
         return await this.#once();
       } catch (error) {
-        if (this.begun || halted.aborted || journal.signal.aborted) throw error;
+        if (this.begun || hold.stopping) throw error;
         const retryAfterMs = CapstanError.is(error) ? error.retryAfterMs : undefined;
         const delayMs = retryDelay(tries, toProblem(error), retryAfterMs, spentMs);
         if (delayMs === undefined) throw error;
         spentMs += delayMs;
-        await sleep(definitions.clock, delayMs, AbortSignal.any([halted, journal.signal]));
+        await sleep(hold.definitions.clock, delayMs, hold.stopSignal());
       }
     }
   }

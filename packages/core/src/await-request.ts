@@ -4,6 +4,7 @@ import { answerHere } from "./answer-here.ts";
 import type { NewFact } from "./event.ts";
 import { deadlineTimers } from "./deadline.ts";
 import type { Hold } from "./hold.ts";
+import { readName, sleptStep } from "./keys.ts";
 import type { SessionState } from "./session-state.ts";
 
 /** Marks the call as waiting for `id` until `found` gives something. */
@@ -27,8 +28,9 @@ export async function waitFor<T>(hold: Hold, callId: string, id: string, found: 
 
 /** Whether what a call waits for by this id, given to `waitFor`, is in the log. */
 function hasCome({ run, tasks }: SessionState, id: string): boolean {
-  if (id.startsWith("task/")) return tasks[id.slice("task/".length)] === undefined;
-  if (id.startsWith("sleep/")) return run?.steps[`${id.slice("sleep/".length)}/slept`] !== undefined;
+  const { kind, subject } = readName(id);
+  if (kind === "task") return tasks[subject] === undefined;
+  if (kind === "sleep") return run?.steps[sleptStep(subject)] !== undefined;
   return run?.answers[id] !== undefined;
 }
 
@@ -36,25 +38,20 @@ function hasCome({ run, tasks }: SessionState, id: string): boolean {
 export async function awaitAny(hold: Hold, ids: readonly string[]): Promise<"woken" | "parked"> {
   answerHere(hold);
   const { state } = hold;
+  const { run } = state;
   // what has come meanwhile would never come again to a session that a crash left suspended
   if (ids.some((id) => hasCome(state, id))) return "woken";
   let { head } = state;
-  const runId = state.run?.id;
-  if (state.run !== undefined && state.run.suspendedAt === undefined) {
-    const fact: NewFact = {
-      type: "run.suspended",
-      key: `${runId}/suspended/${head}`,
-      ...(runId !== undefined && { runId }),
-      on: ids,
-    };
+  if (run !== undefined && run.suspendedAt === undefined) {
+    const fact: NewFact = { type: "run.suspended", key: `${run.id}/suspended/${head}`, runId: run.id, on: ids };
     head += 1;
     await hold.append([fact]);
   }
   const ready = (): boolean => hold.halt !== undefined || hold.state.head > head;
   let ended = await hold.idle(ready);
   while (ended === "parked" && hold.answering > 0 && !hold.journal.draining.aborted) ended = await hold.idle(ready);
-  const { run } = hold.state;
-  if (ended === "woken" && run !== undefined)
-    await hold.append([], { timers: deadlineTimers(run, hold.journal.now()) });
+  const going = hold.state.run;
+  if (ended === "woken" && going !== undefined)
+    await hold.append([], { timers: deadlineTimers(going, hold.journal.now()) });
   return ended;
 }

@@ -11,7 +11,7 @@ import { tokensOf, type Usage } from "./message.ts";
 import type { Model, ModelRequest, Price } from "./model.ts";
 import { canAsk } from "./permission/policy.ts";
 import { openRequests, requestIdOf } from "./requests.ts";
-import { isPrice } from "./price.ts";
+import { isPrice, payable, ratesOf } from "./price.ts";
 import { type Known, promptBound } from "./prompt-bound.ts";
 import type { RunState, SessionState } from "./session-state.ts";
 import type { Aside } from "./spending.ts";
@@ -125,9 +125,9 @@ export async function reserve(
   model: Model,
   { request, prefixHash }: { readonly request: ModelRequest; readonly prefixHash: string },
 ): Promise<Reserved | undefined> {
-  const { tokens, microUsd } = budgetLeft(hold.state);
-  if (tokens === undefined && microUsd === undefined) return { request };
-  const price = microUsd === undefined ? undefined : await priceOf(hold, model);
+  const left = budgetLeft(hold.state);
+  if (left.tokens === undefined && left.microUsd === undefined) return { request };
+  const price = left.microUsd === undefined ? undefined : await priceOf(hold, model);
   const known: Known = {
     prefixHash,
     model: model.id,
@@ -138,23 +138,15 @@ export async function reserve(
   const prompt = await promptBound(request, known);
   const rates = price === undefined ? undefined : ratesOf(price, prompt);
   const asked = request.settings.maxOutputTokens ?? LIMITS.reservedOutputTokens;
-  const byTokens = tokens === undefined ? asked : tokens - prompt;
-  const byMoney =
-    rates === undefined || microUsd === undefined
-      ? asked
-      : Math.floor((microUsd - prompt * rates.input) / rates.output);
-  const output = Math.min(asked, byTokens, byMoney);
+  const { output, tokens, microUsd = 0 } = payable(asked, prompt, left, rates);
   if (output < Math.min(asked, LIMITS.leastOutputTokens)) return undefined;
   if (output < asked)
     hold.notice("info", "budget-shrunk", `The answer may take ${output} tokens: more does not fit the budget`);
-  const reserved: Limits = {
-    tokens: prompt + output,
-    ...(rates !== undefined && { microUsd: Math.ceil(prompt * rates.input + output * rates.output) }),
-  };
   const paid = { ...request, settings: { ...request.settings, maxOutputTokens: output } };
-  const money =
-    rates === undefined || price === undefined ? {} : { money: { microUsd: reserved.microUsd ?? 0, price, ...rates } };
-  return { request: paid, reserved, aside: { request: paid, prompt, known, tokens: prompt + output, ...money } };
+  const aside = { request: paid, prompt, known, tokens };
+  if (price === undefined || rates === undefined) return { request: paid, reserved: { tokens }, aside };
+  const reserved = { tokens, microUsd: Math.ceil(microUsd) };
+  return { request: paid, reserved, aside: { ...aside, money: { microUsd: reserved.microUsd, price, ...rates } } };
 }
 
 async function priceOf(hold: Hold, model: Model): Promise<Price> {
@@ -165,11 +157,4 @@ async function priceOf(hold: Hold, model: Model): Promise<Price> {
     "price-unknown",
     `${there} for the model ${model.id}, so a limit of money cannot be kept. Give the model a price, or limit tokens`,
   );
-}
-
-/** Micro-dollars a token at most: prompts may all be written to a cache, and long ones may cost more. */
-function ratesOf(price: Price, prompt: number): { readonly input: number; readonly output: number } {
-  const { long } = price;
-  const rate = long !== undefined && prompt > long.overTokens ? { ...price, ...long } : price;
-  return { input: Math.max(rate.input, rate.cacheWrite ?? 0), output: Math.max(rate.output, Number.EPSILON) };
 }

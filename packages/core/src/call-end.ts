@@ -1,7 +1,7 @@
 /** How a call came out: its status and what the model reads of it. */
 
-import type { ToolStatus } from "./event.ts";
-import { errorOutput, type ToolOutput } from "./message.ts";
+import type { FactOf, NewFact, ToolStatus } from "./event.ts";
+import { errorOutput, type ToolCallPart, type ToolOutput } from "./message.ts";
 
 /** `by`: the plugin that decided on the call in place of its tool. `handoff`: the agent that takes the session over. */
 export type CallEnd = {
@@ -18,4 +18,18 @@ export function failed(message: string): CallEnd {
 /** It may have happened, or may yet happen. */
 export function unknown(message: string): CallEnd {
   return { status: "unknown", output: errorOutput(message) };
+}
+
+/** The fact of the end. `durationMs`: 0 for a call that was not made here. */
+export function finishedFact(
+  runId: string,
+  { callId, name }: Pick<ToolCallPart, "callId" | "name">,
+  end: CallEnd,
+  durationMs = 0,
+): Omit<FactOf<"tool.finished">, "seq" | "at"> {
+  const { status, output, by, handoff } = end;
+  const key = `call/${callId}/finished`;
+  const fact = { type: "tool.finished", key, runId, callId, name, status, output, durationMs } as const;
+  if (by === undefined && handoff === undefined) return fact;
+  return { ...fact, ...(by !== undefined && { by }), ...(handoff !== undefined && { handoff }) };
 }

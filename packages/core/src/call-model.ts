@@ -7,6 +7,7 @@ import { finish, INTERRUPT_MARKER } from "./finish-run.ts";
 import type { Hold } from "./hold.ts";
 import { withModelHooks } from "./hooks.ts";
 import type { Json } from "./json.ts";
+import { modelStep } from "./keys.ts";
 import { type Message, NO_USAGE, type Part, tokensOf, type Usage } from "./message.ts";
 import type { Model, ModelEvent, ModelRequest } from "./model.ts";
 import { streamNamed } from "./model-names.ts";
@@ -49,7 +50,7 @@ export async function callModel(hold: Hold, { turn, attempt }: Turn): Promise<vo
     hold.live([reset({ turn, attempt: tries + 1 }, result.problem, delayMs)]);
     spentMs += delayMs;
     try {
-      await sleep(clock, delayMs, AbortSignal.any([hold.halted, hold.journal.signal]));
+      await sleep(clock, delayMs, hold.stopSignal());
     } catch (error) {
       if (!hold.halted.aborted) throw error;
       return finishTurn(hold, turn, model, { ...result, parts: [], reason: "interrupted" });
@@ -74,8 +75,7 @@ async function startTurn(
     readonly [Kind in "reserved" | "lost"]: Limits | undefined;
   },
 ): Promise<void> {
-  const { run } = hold.state;
-  const runId = run?.id ?? "";
+  const { id: runId, unsyncedEffects } = hold.run;
   const fact: NewFact = {
     type: "turn.started",
     key: `${runId}/turn/${turn}/started/${attempt}`,
@@ -87,7 +87,7 @@ async function startTurn(
     ...(reserved !== undefined && { reserved }),
     ...(lost !== undefined && { lost }),
   };
-  await hold.append([fact], { sync: run?.unsyncedEffects === true || reserved !== undefined, wait: true });
+  await hold.append([fact], { sync: unsyncedEffects || reserved !== undefined, wait: true });
 }
 
 /** One try. What went wrong is in the result; only a lost hold throws. */
@@ -97,9 +97,8 @@ async function attemptTurn(
   model: Model,
   { request, aside }: Reserved,
 ): Promise<TurnResult> {
-  const runId = hold.state.run?.id ?? "";
-  const key = `${runId}/turn/${turn}/${attempt}`;
-  const stored = await hold.journal.step(key, async () => {
+  const runId = hold.run.id;
+  const stored = await hold.journal.step(modelStep(runId, turn, attempt), async () => {
     const hooked = hold.plugins.some((plugin) => plugin.model !== undefined);
     const { remote } = await hold.conversation();
     const send = (changed: ModelRequest): AsyncIterable<readonly ModelEvent[]> =>
@@ -119,8 +118,7 @@ async function attemptTurn(
 
 /** Message and end of the turn in one append: a finished call is known with all that it said. */
 async function finishTurn(hold: Hold, turn: number, model: Model, result: TurnResult): Promise<void> {
-  const { state } = hold;
-  const runId = state.run?.id ?? "";
+  const runId = hold.run.id;
   const reason =
     hold.halted.aborted && result.reason !== "tool-calls" && result.reason !== "stop" ? "interrupted" : result.reason;
   const clean = result.parts.map((part) => cleaned(hold, part));

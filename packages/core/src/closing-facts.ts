@@ -1,6 +1,8 @@
 /** Facts that close what was opened: a request by its answer, an input by being taken back. */
 
 import type { FactOf, NewFact } from "./event.ts";
+import type { TimerSetting } from "./journal.ts";
+import { expiryTimer } from "./keys.ts";
 import type { Actor, Answer, RequestBody } from "./request.ts";
 import type { SessionState } from "./session-state.ts";
 
@@ -10,7 +12,7 @@ export function resolution(
   answer: Answer,
   by: FactOf<"request.resolved">["by"],
   runId: string | undefined,
-): { readonly fact: NewFact; readonly timer: { readonly name: string; readonly at: undefined } } {
+): { readonly fact: NewFact; readonly timer: TimerSetting } {
   return {
     fact: {
       type: "request.resolved",
@@ -20,7 +22,7 @@ export function resolution(
       answer,
       by,
     },
-    timer: { name: `expiry/${requestId}`, at: undefined },
+    timer: { name: expiryTimer(requestId), at: undefined },
   };
 }
 

@@ -3,9 +3,9 @@
  * counts for as long as they work. Its timer is set when the run goes on, and dropped when it waits.
  */
 
+import type { TimerSetting } from "./journal.ts";
+import { deadlineTimer, readName } from "./keys.ts";
 import type { RunState } from "./session-state.ts";
-
-type Timer = { readonly name: string; readonly at: number };
 
 /** Milliseconds left; negative when the time is over. Waiting for sub-agents counts once none of them is left. */
 export function timeLeft(run: RunState, now: number): number {
@@ -25,15 +25,15 @@ export function timeTaken(run: RunState, now: number): number {
 }
 
 /** The timer of a run that goes on; none for one without a deadline or one that waits. */
-export function deadlineTimers(run: RunState, now: number): readonly Timer[] {
+export function deadlineTimers(run: RunState, now: number): readonly TimerSetting[] {
   if (run.limits.wallMs === undefined || run.suspendedAt !== undefined) return [];
-  return [{ name: `deadline/${run.id}`, at: now + Math.max(0, timeLeft(run, now)) }];
+  return [{ name: deadlineTimer(run.id), at: now + Math.max(0, timeLeft(run, now)) }];
 }
 
 /** The run from when nothing in it can go on; `on` as in `run.suspended`. */
 export function suspended(run: RunState, at: number, on: readonly string[]): RunState {
   if (run.suspendedAt !== undefined) return run;
-  return { ...run, suspendedAt: at, ...(on.some((id) => id.startsWith("task/")) && { suspendedForTask: true }) };
+  return { ...run, suspendedAt: at, ...(on.some((id) => readName(id).kind === "task") && { suspendedForTask: true }) };
 }
 
 /** The run from when it goes on. Where the wall clock was set back between two holds, no time has passed between them. */

@@ -1,21 +1,23 @@
 /** The one end of a run: `run.finished`, with everything that was still open closed in the same append. */
 
 import { askForMore } from "./budget.ts";
+import { finishedFact, unknown } from "./call-end.ts";
 import { expiryAnswer, resolution, withdrawn } from "./closing-facts.ts";
-import type { Limits, NewFact, Problem, StopReason, ToolStatus } from "./event.ts";
+import type { Limits, NewFact, Problem, StopReason } from "./event.ts";
 import { timeTaken } from "./deadline.ts";
 import type { HaltReason } from "./decide.ts";
 import type { Hold } from "./hold.ts";
 import { runStopHooks } from "./hooks.ts";
 import type { Json } from "./json.ts";
+import { deadlineTimer, noticeTimer } from "./keys.ts";
 import { LIMITS } from "./limits.ts";
 import { makeRoom } from "./make-room.ts";
 import { addUsage, errorOutput, type Message, type Usage } from "./message.ts";
 import { isSettledByTool, outputEnd, settleOutput } from "./output.ts";
 import type { CallState, RunState } from "./session-state.ts";
-import { sumOfLost } from "./run-steps.ts";
+import { hasOpenStep, sumOfLost } from "./run-steps.ts";
 import { storedPrefix } from "./prefix.ts";
-import { noticeTimer, notifyParent, stopTasks } from "./tasks.ts";
+import { notifyParent, stopTasks } from "./tasks.ts";
 
 /** What the model reads where a person stopped it. */
 export const INTERRUPT_MARKER = "<system>User interrupted this message</system>";
@@ -104,7 +106,7 @@ export async function finishRun(
   };
   const timers = [
     ...closed.map(({ timer }) => timer),
-    ...(run.limits.wallMs === undefined ? [] : [{ name: `deadline/${runId}`, at: undefined }]),
+    ...(run.limits.wallMs === undefined ? [] : [{ name: deadlineTimer(runId), at: undefined }]),
     ...(state.parent === undefined
       ? []
       : [{ name: noticeTimer(runId), at: hold.journal.now() + LIMITS.tellParentAgainMs }]),
@@ -137,29 +139,12 @@ function markerFact(run: RunState): NewFact {
   return { type: "message.added", key: message.id, runId: run.id, message };
 }
 
-/** A step of the call's flow has an intent and no end. */
-export function hasOpenStep({ steps, stepIntents }: RunState, callId: string): boolean {
-  const prefix = `call/${callId}/step/`;
-  return Object.keys(stepIntents).some((name) => name.startsWith(prefix) && steps[name] === undefined);
-}
-
 /** A call that did not come to its end: not started, or started before a crash and never settled. */
 function interruptedCall(run: RunState, { part, status, intent }: CallState): NewFact {
   const begun = status === "started" && intent !== undefined;
   const doubtful = begun && (intent.flow ? hasOpenStep(run, part.callId) : intent.rerun !== "safe");
-  const outcome: ToolStatus = doubtful ? "unknown" : "cancelled";
-  const said = doubtful
-    ? "Interrupted. The call had started and its outcome is unknown: it may have happened, or may yet happen. Check before any repeat."
-    : "Interrupted";
-  const { callId, name } = part;
-  return {
-    type: "tool.finished",
-    key: `call/${callId}/finished`,
-    runId: run.id,
-    callId,
-    name,
-    status: outcome,
-    output: errorOutput(said),
-    durationMs: 0,
-  };
+  if (!doubtful) return finishedFact(run.id, part, { status: "cancelled", output: errorOutput("Interrupted") });
+  const said =
+    "Interrupted. The call had started and its outcome is unknown: it may have happened, or may yet happen. Check before any repeat.";
+  return finishedFact(run.id, part, unknown(said));
 }

@@ -1,17 +1,21 @@
 /** Running a flow tool: code whose every effect is a named step, run again from its top after a restart. */
 
 import { waitFor } from "./await-request.ts";
-import { CapstanError, forgettable } from "./errors.ts";
+import { type CallEnd, failed, unknown } from "./call-end.ts";
+import { CapstanError, forgettable, messageOf } from "./errors.ts";
 import type { Rerun } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { hashJson, type Json } from "./json.ts";
+import { flowStep, isSleptStep, sleepTimer, sleptStep, taskWait } from "./keys.ts";
 import { canAsk } from "./permission/policy.ts";
-import type { ToolCallPart } from "./message.ts";
-import { openWorkspace, toolContext } from "./perform-tool.ts";
-import { type Answer, checkQuestions, type QuestionItem } from "./request.ts";
+import { errorOutput, type ToolCallPart } from "./message.ts";
+import { keptResult, openWorkspace, toolContext } from "./perform-tool.ts";
+import { type AnswerTo, checkQuestions, type QuestionItem, type RequestBody } from "./request.ts";
 import { approvedBy, ask } from "./requests.ts";
-import { performStep, uniqueNames } from "./steps.ts";
+import { hasOpenStep } from "./run-steps.ts";
+import { performStep, uniqueNames, UnknownOutcome } from "./steps.ts";
 import { toJsonSchema } from "./schema.ts";
+import { endedOrIgnored, IGNORED } from "./stop.ts";
 import { startTask } from "./tasks.ts";
 import type {
   FlowAnswer,
@@ -24,8 +28,31 @@ import type {
   ToolResult,
 } from "./tool.ts";
 
-/** Performs the flow. It rejects when the run is halted; in a hold that parked it never settles. */
-export async function runFlow(
+/** Performs the flow to an end that can be recorded. It rejects when the run is halted; in a hold that parked it never settles. */
+export async function performFlow(hold: Hold, tool: Tool, part: ToolCallPart, checked: unknown): Promise<CallEnd> {
+  const stop = hold.stop({ halts: true });
+  try {
+    const running = runFlow(hold, tool, part, checked, stop.signal);
+    const result = await endedOrIgnored(hold.definitions.clock, running, stop);
+    if (result === IGNORED) return leftFlow(hold, part);
+    return { status: "ok", output: await keptResult(hold, tool, result) };
+  } catch (error) {
+    if (hold.stopping || CapstanError.is(error)) throw error;
+    return error instanceof UnknownOutcome ? unknown(error.message) : failed(messageOf(error));
+  } finally {
+    stop.end();
+  }
+}
+
+/** A flow that did not stop when it was told to. A step that it had begun may yet happen. */
+function leftFlow({ run }: Hold, { callId }: ToolCallPart): CallEnd {
+  if (!hasOpenStep(run, callId)) return { status: "cancelled", output: errorOutput("Interrupted.") };
+  return unknown(
+    "Interrupted. A step did not stop: its outcome is unknown and it may yet happen. Check before any repeat.",
+  );
+}
+
+async function runFlow(
   hold: Hold,
   tool: Tool,
   part: ToolCallPart,
@@ -89,10 +116,8 @@ class Flow {
       if (this.#ended) throw new Error(`Flow ${part.name} has ended: ${name} is not done`); // a branch of it that lost a race
       unique(name);
     };
-    const prefix = `call/${part.callId}/step/`;
-    const names = Object.keys(hold.state.run?.steps ?? {}).filter(
-      (name) => name.startsWith(prefix) && !name.endsWith("/slept"),
-    );
+    const own = flowStep(part.callId);
+    const names = Object.keys(hold.run.steps).filter((name) => name.startsWith(own) && !isSleptStep(name));
     this.#recorded = new Set(names);
   }
 
@@ -112,7 +137,7 @@ class Flow {
     this.#unique(name);
     const { name: tool, input } = this.#part;
     if (!canAsk(this.#hold)) return { allow: false, reason: "nobody can be asked" };
-    const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, {
+    const { answer } = await this.#answer(name, {
       type: "permission",
       callId: this.#callId,
       tool,
@@ -123,22 +148,16 @@ class Flow {
       remember: [],
       ...approvedBy(this.#hold),
     });
-    if (answer.type !== "permission") throw new Error("a permission request was answered with another type"); // `fits` refuses that
     if (answer.input !== undefined && hashJson(answer.input) !== hashJson(input))
       return { allow: false, reason: "the answer is for other arguments, and these cannot be changed any more" };
     return { allow: answer.allow, ...(answer.reason !== undefined && { reason: answer.reason }) };
   }
 
-  async question(name: string, questions: readonly QuestionItem[]): Promise<Extract<Answer, { type: "question" }>> {
+  async question(name: string, questions: readonly QuestionItem[]): Promise<AnswerTo<"question">> {
     this.#unique(name);
     checkQuestions(questions);
     if (!canAsk(this.#hold)) return { type: "question", answers: {} };
-    const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, {
-      type: "question",
-      callId: this.#callId,
-      questions,
-    });
-    if (answer.type !== "question") throw new Error("a question was answered with another type"); // `fits` refuses that
+    const { answer } = await this.#answer(name, { type: "question", callId: this.#callId, questions });
     return answer;
   }
 
@@ -146,15 +165,14 @@ class Flow {
     this.#unique(name);
     if (!canAsk(this.#hold)) return { allow: false, reason: "nobody can be asked" };
     const body = { type: "plan", callId: this.#callId, markdown, ...approvedBy(this.#hold) } as const;
-    const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, body);
-    if (answer.type !== "plan") throw new Error("a plan was answered with another type"); // `fits` refuses that
+    const { answer } = await this.#answer(name, body);
     return { allow: answer.allow, ...(answer.reason !== undefined && { reason: answer.reason }) };
   }
 
-  async form(name: string, { message, schema, url }: FormOptions): Promise<Extract<Answer, { type: "form" }>> {
+  async form(name: string, { message, schema, url }: FormOptions): Promise<AnswerTo<"form">> {
     this.#unique(name);
     if (!canAsk(this.#hold)) return { type: "form", decline: true };
-    const { answer } = await ask(this.#hold, this.#callId, `${this.#callId}/${name}`, {
+    const { answer } = await this.#answer(name, {
       type: "form",
       callId: this.#callId,
       origin: this.#part.name,
@@ -162,7 +180,6 @@ class Flow {
       ...(schema !== undefined && { schema: toJsonSchema(schema, `The form ${name}`) }),
       ...(url !== undefined && { url }),
     });
-    if (answer.type !== "form") throw new Error("a form was answered with another type"); // `fits` refuses that
     return answer;
   }
 
@@ -177,10 +194,10 @@ class Flow {
       () => journal.now() + Math.ceil(ms),
     );
     const awake = (): true | undefined =>
-      this.#hold.state.run?.steps[`${key}/slept`] === undefined ? undefined : true;
+      this.#hold.state.run?.steps[sleptStep(key)] === undefined ? undefined : true;
     if (awake() === true) return;
-    await this.#hold.append([], { timers: [{ name: `sleep/${key}`, at: Number(until) }] });
-    await waitFor(this.#hold, this.#callId, `sleep/${key}`, awake);
+    await this.#hold.append([], { timers: [{ name: sleepTimer(key), at: Number(until) }] });
+    await waitFor(this.#hold, this.#callId, sleepTimer(key), awake);
   }
 
   async spawn(name: string, agent: string, input: string, options: SpawnOptions = {}): Promise<Spawned> {
@@ -197,7 +214,7 @@ class Flow {
     const schema = output === undefined ? {} : { outputSchema: toJsonSchema(output, `The output of ${name}`) };
     await startTask(this.#hold, { ...task, ...schema }, { among });
     if (background) return { taskId, status: "running", text: "" };
-    return waitFor(this.#hold, this.#callId, `task/${taskId}`, ended);
+    return waitFor(this.#hold, this.#callId, taskWait(taskId), ended);
   }
 
   /** Finished steps that the code did not ask for mean that it changed since: going on would repeat or lose effects. */
@@ -214,9 +231,16 @@ class Flow {
     this.#ended = true;
   }
 
+  #answer<Type extends RequestBody["type"]>(
+    name: string,
+    body: Extract<RequestBody, { readonly type: Type }>,
+  ): ReturnType<typeof ask<Type>> {
+    return ask(this.#hold, this.#callId, `${this.#callId}/${name}`, body);
+  }
+
   #take(name: string): string {
     this.#unique(name);
-    const key = `call/${this.#callId}/step/${name}`;
+    const key = flowStep(this.#callId, name);
     this.#recorded.delete(key);
     return key;
   }

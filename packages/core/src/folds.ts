@@ -4,32 +4,63 @@ import { leftAlone } from "./errors.ts";
 import type { Fact } from "./event.ts";
 import type { Plugin } from "./plugin.ts";
 
-/** By the name of the plugin. */
-export type Folds = Map<string, unknown>;
+export class Folds {
+  /** By the name of the plugin. */
+  readonly #values: Map<string, unknown>;
+  #failures = new Map<Plugin, unknown>();
 
-/** Throws what the fold throws; it then keeps what it had. */
-export function foldOwn(folds: Folds, plugin: Plugin, fact: Fact): void {
-  if (plugin.fold === undefined) return;
-  const next: unknown = plugin.fold.next(folds.get(plugin.name), fact);
-  if (leftAlone(next)) throw new Error("a fold answers at once, not with a promise");
-  folds.set(plugin.name, next);
-}
+  /** `values`: what a snapshot kept. */
+  constructor(values: { readonly [plugin: string]: unknown } = {}) {
+    this.#values = new Map(Object.entries(values));
+  }
 
-/** What a snapshot keeps, of these plugins only: a fold that is left out is folded again from the whole log. */
-export function writableFolds(
-  folds: Folds,
-  plugins: readonly Plugin[],
-  failed: (plugin: Plugin, error: unknown) => void,
-): { readonly [plugin: string]: unknown } {
-  const isWritable = (plugin: Plugin): boolean => {
-    try {
-      JSON.stringify(folds.get(plugin.name));
-      return true;
-    } catch (error) {
-      failed(plugin, error);
-      return false;
+  /** Whether a value of this plugin is here. */
+  has({ name }: Plugin): boolean {
+    return this.#values.has(name);
+  }
+
+  of({ name }: Plugin): unknown {
+    return this.#values.get(name);
+  }
+
+  /** Sets those that fold to their start. */
+  begin(plugins: readonly Plugin[]): void {
+    for (const { name, fold } of plugins) if (fold !== undefined) this.#values.set(name, fold.start);
+  }
+
+  /** A fold that throws keeps what it had: the facts of others must not be lost with it. */
+  add(plugins: readonly Plugin[], fact: Fact): void {
+    for (const plugin of plugins) {
+      if (plugin.fold === undefined) continue;
+      try {
+        const next: unknown = plugin.fold.next(this.of(plugin), fact);
+        if (leftAlone(next)) throw new Error("a fold answers at once, not with a promise");
+        this.#values.set(plugin.name, next);
+      } catch (error) {
+        this.#failures.set(plugin, error);
+      }
     }
-  };
-  const kept = plugins.filter((plugin) => plugin.fold !== undefined && isWritable(plugin));
-  return Object.fromEntries(kept.map(({ name }) => [name, folds.get(name)]));
+  }
+
+  /** What has failed since this was asked last, once a plugin. */
+  takeFailures(): ReadonlyMap<Plugin, unknown> {
+    const failures = this.#failures;
+    if (failures.size > 0) this.#failures = new Map();
+    return failures;
+  }
+
+  /** What a snapshot keeps, of these plugins only: a fold that is left out is folded again from the whole log. */
+  writable(plugins: readonly Plugin[]): { readonly [plugin: string]: unknown } {
+    const isWritable = (plugin: Plugin): boolean => {
+      try {
+        JSON.stringify(this.of(plugin));
+        return true;
+      } catch (error) {
+        this.#failures.set(plugin, error);
+        return false;
+      }
+    };
+    const kept = plugins.filter((plugin) => plugin.fold !== undefined && isWritable(plugin));
+    return Object.fromEntries(kept.map((plugin) => [plugin.name, this.of(plugin)]));
+  }
 }

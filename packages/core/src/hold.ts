@@ -5,40 +5,32 @@ import type { HaltReason } from "./decide.ts";
 import { conversation, CONVERSATION_FACTS, type Conversation } from "./conversation.ts";
 import type { Definitions } from "./definitions.ts";
 import { messageOf } from "./errors.ts";
-import type { Fact, LiveBody, NewFact, Parent, Problem } from "./event.ts";
-import { foldOwn, type Folds, writableFolds } from "./folds.ts";
+import type { Fact, LiveBody, NewFact, Problem } from "./event.ts";
+import type { Folds } from "./folds.ts";
 import type { AppendOptions, Journal } from "./journal.ts";
 import type { Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { asksForTools, type Plugin } from "./plugin.ts";
+import { missingPlugins, pluginsOf, pluginsOfRun } from "./plugins-of.ts";
 import type { Tool } from "./tool.ts";
 import { codeTools, toolsNow } from "./tool-set.ts";
 import { Stop } from "./stop.ts";
-import type { SessionState } from "./session-state.ts";
-import { initialState, reduce, STATE_VERSION } from "./state.ts";
+import type { RunState, SessionState } from "./session-state.ts";
+import { reduce, STATE_VERSION } from "./state.ts";
+import { Waiters } from "./waiters.ts";
 
 /** A reason to end the run, with the mailbox entries that the end answers. */
 type Halt = { readonly reason: HaltReason; readonly positions: readonly number[]; readonly problem?: Problem };
 
-/** Folds the log of the session: its snapshot when there is one, and the facts after it. */
-export async function openHold(journal: Journal, definitions: Definitions): Promise<Hold> {
-  const folded = await foldLog(journal, definitions);
-  const hold = new Hold(journal, definitions, folded);
-  for (const [plugin, error] of folded.failed) hold.foldFailed(plugin, error);
-  if (hold.state.run !== undefined) await hold.askForTools();
-  return hold;
-}
-
-type Folded = {
+/** What a hold begins with. */
+export type Folded = {
   readonly state: SessionState;
   readonly agent: Agent<unknown>;
   readonly plugins: readonly Plugin[];
   readonly folds: Folds;
-  /** Plugins whose fold threw, and what. */
-  readonly failed: ReadonlyMap<Plugin, unknown>;
   readonly snapshotSeq: number;
 };
-type SnapshotData = { readonly state: SessionState; readonly folds: { readonly [plugin: string]: unknown } };
+export type SnapshotData = { readonly state: SessionState; readonly folds: { readonly [plugin: string]: unknown } };
 
 /** `agent`, `tools`, `state` and `halt` are set here only. */
 export class Hold {
@@ -63,14 +55,12 @@ export class Hold {
   readonly #stops = new Set<Stop>();
   /** Also those that take no part in the run of now: every fold goes on. */
   #plugins: readonly Plugin[];
-  #folds: Folds;
+  readonly #folds: Folds;
   #snapshotSeq: number;
   #spawning = 0;
   #conversation: Conversation | undefined;
-  #waiters: { readonly resolve: () => void; readonly reject: (error: unknown) => void }[] = [];
-  #failure: { readonly error: unknown } | undefined;
+  readonly #waiters = new Waiters();
   #storing: Promise<void> | undefined;
-  #waking = false;
 
   constructor(journal: Journal, definitions: Definitions, folded: Folded) {
     this.journal = journal;
@@ -84,22 +74,36 @@ export class Hold {
     this.#snapshotSeq = folded.snapshotSeq;
   }
 
-  /** Plugins of the runtime, then of the agent, outermost first; of those for single runs, the ones that this run names. */
+  /** The run that is active. Throws when none is. */
+  get run(): RunState {
+    const { run, sessionId } = this.state;
+    if (run === undefined) throw new Error(`session ${sessionId} has no active run`);
+    return run;
+  }
+
+  /** Those that take part in the run of now, outermost first. */
   get plugins(): readonly Plugin[] {
-    if (!this.#plugins.some(({ scope }) => scope === "run")) return this.#plugins;
-    const named = this.state.run?.overrides?.plugins ?? [];
-    return this.#plugins.filter(({ name, scope }) => scope !== "run" || named.includes(name));
+    return pluginsOfRun(this.#plugins, this.state.run);
   }
 
   /** Names that the run's input gave and no plugin of this session has. */
   get missingPlugins(): readonly string[] {
-    const named = this.state.run?.overrides?.plugins ?? [];
-    return named.filter((name) => !this.#plugins.some((plugin) => plugin.name === name && plugin.scope === "run"));
+    return missingPlugins(this.#plugins, this.state.run);
   }
 
   /** Aborts when a halt comes in; a new one after each `run.finished`. */
   get halted(): AbortSignal {
     return this.#halting.signal;
+  }
+
+  /** Whether what is under way is to end: the run was halted, or the hold is lost. */
+  get stopping(): boolean {
+    return this.halted.aborted || this.journal.signal.aborted;
+  }
+
+  /** Aborts with what makes `stopping` true. For work of one run; `stop` costs less where there is much of it. */
+  stopSignal(): AbortSignal {
+    return AbortSignal.any([this.halted, this.journal.signal]);
   }
 
   /** Redacts, numbers and folds the facts at once. Resolves at once too, unless it is told to wait until they are stored. */
@@ -154,14 +158,15 @@ export class Hold {
     const same = agent.name === this.agent.name; // of another agent a plugin of the same name may be another one
     const isKnown = ({ name, fold }: Plugin): boolean => known.has(name) && (same || known.get(name) === fold);
     const fresh = plugins.filter((plugin) => plugin.fold !== undefined && !isKnown(plugin));
-    for (const plugin of fresh) this.#folds.set(plugin.name, plugin.fold?.start);
+    this.#folds.begin(fresh);
     // what is appended meanwhile is read too: each fact is folded once, in its order
     for (let through = 0; fresh.length > 0 && through < this.state.head;) {
       for await (const fact of this.journal.read({ after: through })) {
-        for (const plugin of fresh) this.#fold(plugin, fact);
+        this.#folds.add(fresh, fact);
         through = fact.seq;
       }
     }
+    this.tellFoldFailures();
     this.agent = agent;
     this.#plugins = plugins;
     this.tools = codeTools(this.definitions.plugins, agent);
@@ -190,25 +195,11 @@ export class Hold {
 
   /** Resolves after the next fact or halt; rejects when work in the background failed or the hold ends. */
   changed(): Promise<void> {
-    if (this.#failure !== undefined) return Promise.reject(this.#failure.error);
-    return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }));
+    return this.#waiters.changed();
   }
 
-  /** Once for all that happens in one tick: every waiter looks at every call. */
   wake(): void {
-    if (this.#waking || this.#waiters.length === 0) return;
-    this.#waking = true;
-    process.nextTick(() => this.#wakeAll());
-  }
-
-  #wakeAll(): void {
-    this.#waking = false;
-    const waiters = this.#waiters;
-    this.#waiters = [];
-    for (const { resolve, reject } of waiters) {
-      if (this.#failure === undefined) resolve();
-      else reject(this.#failure.error);
-    }
+    this.#waiters.wake();
   }
 
   /** Nothing in this process moves the call before an answer or a timer comes. */
@@ -235,10 +226,7 @@ export class Hold {
 
   /** Work beside the loop: its failure ends the drive. */
   background(work: Promise<unknown>): void {
-    work.catch((error: unknown) => {
-      this.#failure ??= { error };
-      this.wake();
-    });
+    work.catch((error: unknown) => this.#waiters.fail(error));
   }
 
   /** Waits until `ready`; answers "parked" when nothing happened for `LIMITS.parkAfterMs`. */
@@ -271,7 +259,7 @@ export class Hold {
 
   /** The plugin's fold over all facts so far. */
   own(plugin: Plugin): unknown {
-    return this.#folds.get(plugin.name);
+    return this.#folds.of(plugin);
   }
 
   /** Stores the folds when enough facts came since the last snapshot. */
@@ -282,23 +270,16 @@ export class Hold {
     if (head - this.#snapshotSeq < due || this.state.agent !== this.agent.name) return; // folds are of one agent
     this.#snapshotSeq = head;
     // only of plugins that are here: the fold of an absent one would miss facts
-    const folds = writableFolds(this.#folds, this.#plugins, (plugin, error) => this.foldFailed(plugin, error));
+    const folds = this.#folds.writable(this.#plugins);
+    this.tellFoldFailures();
     const data: SnapshotData = { state: this.state, folds };
     const snapshot = { seq: head, version: STATE_VERSION, data: data as Json }; // folds are JSON by contract
     this.background(this.journal.append([], { snapshot }).stored);
   }
 
-  /** A fold that throws keeps what it had: the facts of others must not be lost with it. */
-  #fold(plugin: Plugin, fact: Fact): void {
-    try {
-      foldOwn(this.#folds, plugin, fact);
-    } catch (error) {
-      this.foldFailed(plugin, error);
-    }
-  }
-
-  foldFailed({ name }: Plugin, error: unknown): void {
-    this.notice("warning", "hook-failed", `fold of plugin ${name} failed: ${messageOf(error)}`);
+  tellFoldFailures(): void {
+    for (const [{ name }, error] of this.#folds.takeFailures())
+      this.notice("warning", "hook-failed", `fold of plugin ${name} failed: ${messageOf(error)}`);
   }
 
   #apply(fact: Fact): void {
@@ -306,92 +287,8 @@ export class Hold {
       throw new Error(`fact ${fact.seq} after ${this.state.head}: the log was read out of order`);
     this.state = reduce(this.state, fact);
     this.#conversation?.apply(fact);
-    for (const plugin of this.#plugins) this.#fold(plugin, fact);
+    this.#folds.add(this.#plugins, fact);
+    this.tellFoldFailures();
     if (fact.type === "run.finished") this.clearHalt();
   }
-}
-
-/** The `tool` hooks of the ancestors stand around a sub-agent's calls too: what a parent forbids, its children do not do. */
-function pluginsOf(definitions: Definitions, agent: Agent<unknown>, parent: Parent | undefined): readonly Plugin[] {
-  if (parent === undefined) return [...definitions.plugins, ...agent.plugins];
-  const own = [...definitions.plugins, ...agent.plugins];
-  const names = new Set(own.map(({ name }) => name));
-  const seen = new Set<Plugin>(own);
-  const inherited = parent.agents.flatMap((ancestor) =>
-    definitions.agent(ancestor).plugins.flatMap((plugin): Plugin[] => {
-      const { fold, onFailure, timeoutMs, scope } = plugin;
-      if (plugin.tool === undefined || seen.has(plugin)) return []; // its own is whole
-      seen.add(plugin);
-      const name = names.has(plugin.name) ? `${ancestor}/${plugin.name}` : plugin.name; // another one of the same name
-      names.add(name);
-      const tool: NonNullable<Plugin["tool"]> = (...hooked) => plugin.tool?.(...hooked) ?? hooked[2](hooked[0]);
-      return [
-        {
-          name,
-          tool,
-          ...(fold !== undefined && { fold }),
-          ...(onFailure !== undefined && { onFailure }),
-          ...(timeoutMs !== undefined && { timeoutMs }),
-          ...(scope !== undefined && { scope }),
-        },
-      ];
-    }),
-  );
-  return [...definitions.plugins, ...inherited, ...agent.plugins];
-}
-
-async function foldLog(journal: Journal, definitions: Definitions): Promise<Folded> {
-  const stored = await journal.snapshot();
-  const snapshot = stored?.version === STATE_VERSION ? (stored.data as unknown as SnapshotData) : undefined; // written by snapshotIfDue
-  let state = snapshot?.state;
-  let folded = state === undefined ? undefined : definitions.find(state.agent);
-  let plugins = folded === undefined ? [] : pluginsOf(definitions, folded, state?.parent);
-  const folds: Folds = new Map(Object.entries(snapshot?.folds ?? {}));
-  const failed = new Map<Plugin, unknown>();
-  const fresh = plugins.filter((plugin) => plugin.fold !== undefined && !folds.has(plugin.name));
-  for (const plugin of fresh) folds.set(plugin.name, plugin.fold?.start);
-  // a plugin that is new to this session folds the whole log once
-  // an unfinished run is read from its start: the journal must know its keys
-  const start = state?.run === undefined ? state?.head : state.run.startedSeq - 1;
-  const after = fresh.length > 0 ? 0 : (start ?? 0);
-  for await (const fact of journal.read({ after })) {
-    const known = state !== undefined && fact.seq <= state.head;
-    if (state === undefined) {
-      if (fact.type !== "session.created") throw new Error(`the first fact of ${journal.sessionId} is ${fact.type}`);
-      state = initialState(fact);
-      folded = definitions.find(state.agent);
-      plugins = folded === undefined ? [] : pluginsOf(definitions, folded, state.parent);
-      for (const plugin of plugins) if (plugin.fold !== undefined) folds.set(plugin.name, plugin.fold.start);
-    } else if (!known) state = reduce(state, fact);
-    for (const plugin of known ? fresh : plugins) {
-      try {
-        foldOwn(folds, plugin, fact);
-      } catch (error) {
-        failed.set(plugin, error); // it keeps what it had: the session must open all the same
-      }
-    }
-  }
-  if (state === undefined) throw new Error(`session ${journal.sessionId} has no facts`);
-  const agent = definitions.agent(state.agent);
-  const snapshotSeq = snapshot === undefined ? 0 : (stored?.seq ?? 0);
-  if (agent === folded) return { state, agent, plugins, folds, failed, snapshotSeq };
-  const others = pluginsOf(definitions, agent, state.parent); // it took over behind the snapshot
-  return { state, agent, plugins: others, ...(await foldWhole(journal, others)), snapshotSeq };
-}
-
-async function foldWhole(journal: Journal, plugins: readonly Plugin[]): Promise<Pick<Folded, "folds" | "failed">> {
-  const folding = plugins.filter(({ fold }) => fold !== undefined);
-  const folds: Folds = new Map(folding.map(({ name, fold }) => [name, fold?.start]));
-  const failed = new Map<Plugin, unknown>();
-  if (folding.length === 0) return { folds, failed };
-  for await (const fact of journal.read({ after: 0 })) {
-    for (const plugin of folding) {
-      try {
-        foldOwn(folds, plugin, fact);
-      } catch (error) {
-        failed.set(plugin, error);
-      }
-    }
-  }
-  return { folds, failed };
 }

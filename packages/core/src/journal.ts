@@ -50,7 +50,10 @@ export type AppendOptions = {
   readonly wait?: boolean;
   /** Mailbox positions that these facts answer. */
   readonly consumes?: readonly number[];
-  /** Timers to set or (`at` undefined) cancel; each becomes a mailbox entry when due. */
-  readonly timers?: readonly { readonly name: string; readonly at: number | undefined }[];
+  /** Each becomes a mailbox entry when due. */
+  readonly timers?: readonly TimerSetting[];
   readonly snapshot?: Snapshot;
 };
+
+/** A timer to set, or, without a time, to cancel. */
+export type TimerSetting = { readonly name: string; readonly at: number | undefined };

@@ -3,7 +3,7 @@
  * so that another spelling would not find again what was begun before a restart.
  */
 
-/** What the function of an agent gave as its instructions. Other text behind it: the agent's name. */
+/** The step whose value is the text of an agent's `instructions` function, which runs once a session. */
 export const INSTRUCTIONS_STEP = "instructions";
 
 export function instructionsStep(agent: string): string {
@@ -48,9 +48,9 @@ export function rememberStep(requestId: string): string {
   return `request/${requestId}/remember`;
 }
 
-/** What a hook records: of a `tool` hook by the call, whose id names its run. */
-export function hookScope(at: { readonly callId: string } | { readonly runId: string; readonly hook: string }): string {
-  return "callId" in at ? callScope(at.callId) : `${at.runId}/${at.hook}`;
+/** What the names of a hook's steps begin with. `at`: its call, whose id names the run, or its place in the run. */
+export function hookScope(runId: string, at: { readonly callId: string } | string): string {
+  return typeof at === "string" ? `${runId}/${at}` : callScope(at.callId);
 }
 
 function callScope(callId: string): string {

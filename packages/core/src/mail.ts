@@ -3,13 +3,15 @@
 import { expiryAnswer, resolution, withdrawn } from "./closing-facts.ts";
 import type { NewFact } from "./event.ts";
 import { deadlineTimers, timeLeft } from "./deadline.ts";
+import { isStepOf, noticeTimer, readName, sleepTimer, sleptStep } from "./keys.ts";
 import { LIMITS } from "./limits.ts";
 import type { HaltReason } from "./decide.ts";
 import type { Hold } from "./hold.ts";
+import type { TimerSetting } from "./journal.ts";
 import type { MailboxEntry, OpOf } from "./op.ts";
 import { type Actor, type Answer, fits, mayAnswer } from "./request.ts";
 import type { RunState, SessionState } from "./session-state.ts";
-import { childFacts, noticeTimer, notifyParent, STOP_KEY } from "./tasks.ts";
+import { childFacts, notifyParent, STOP_KEY } from "./tasks.ts";
 
 type Reply = {
   readonly facts: readonly NewFact[];
@@ -17,7 +19,7 @@ type Reply = {
   readonly halt?: HaltReason;
   /** End the active run once the facts are stored. */
   readonly interrupts?: boolean;
-  readonly timers?: readonly { readonly name: string; readonly at: number | undefined }[];
+  readonly timers?: readonly TimerSetting[];
 };
 
 /** Moves what waits now, so that nothing is begun that an interrupt in the mailbox would end at once. */
@@ -42,8 +44,8 @@ export function readMail(hold: Hold): { readonly busy: () => boolean; readonly e
 
 async function move(hold: Hold, entry: MailboxEntry): Promise<void> {
   if (entry.type === "child-finished") return heard(hold, entry.position, await childFacts(hold, entry.childSessionId));
-  if (entry.type === "timer" && entry.name.startsWith(noticeTimer(""))) {
-    await notifyParent(hold, entry.name.slice(noticeTimer("").length));
+  if (entry.type === "timer" && readName(entry.name).kind === "notify") {
+    await notifyParent(hold, readName(entry.name).subject);
     return heard(hold, entry.position, []);
   }
   const running = hold.state.run?.id;
@@ -159,8 +161,7 @@ function resolved(
 
 /** A timer comes by the wall clock: one that the time of this hold has not reached yet is set again. */
 function replyToTimer(state: SessionState, name: string, now: number): Reply {
-  const [kind, ...rest] = name.split("/");
-  const subject = rest.join("/");
+  const { kind, subject } = readName(name);
   if (kind === "expiry") {
     const request = state.requests[subject];
     if (request === undefined) return { facts: [] };
@@ -173,11 +174,11 @@ function replyToTimer(state: SessionState, name: string, now: number): Reply {
 
 /** A sleep ends once, in the call that sleeps: a timer of a run that is over changes nothing. */
 function replyToSleep({ run }: SessionState, step: string, now: number): Reply {
-  const name = `${step}/slept`;
-  const asleep = run?.calls.some(({ status, part }) => status === "started" && step.startsWith(`call/${part.callId}/`));
+  const name = sleptStep(step);
+  const asleep = run?.calls.some(({ status, part }) => status === "started" && isStepOf(part.callId, step));
   if (run === undefined || asleep !== true || run.steps[name] !== undefined) return { facts: [] };
   const until = Number(run.steps[step]);
-  if (until > now) return { facts: [], timers: [{ name: `sleep/${step}`, at: until }] };
+  if (until > now) return { facts: [], timers: [{ name: sleepTimer(step), at: until }] };
   return { facts: [{ type: "step.finished", key: name, runId: run.id, name, value: null }] };
 }
 

@@ -19,7 +19,7 @@ export async function makeRoom(hold: Hold): Promise<{ readonly made: boolean; re
     try {
       await runOverflowHook(hold, plugin, request);
     } catch (error) {
-      if (hold.halted.aborted || hold.journal.signal.aborted) throw error;
+      if (hold.stopping) throw error;
       if (CapstanError.is(error) && error.code !== "hook-failed") problem = toProblem(error);
       hold.notice("warning", "hook-failed", messageOf(error));
     }

@@ -165,7 +165,7 @@ function outputId({ id, turns }: Pick<RunState, "id" | "turns">): string {
 }
 
 function repairId(hold: Hold): string {
-  return `${hold.state.run?.id}/repair/`;
+  return `${hold.run.id}/repair/`;
 }
 
 export type OutputEnd =

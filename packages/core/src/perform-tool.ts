@@ -103,7 +103,7 @@ export async function probeTool(
     const probed = await endedOrIgnored(hold.definitions.clock, probing, stop);
     return probed === IGNORED ? "unknown" : probed;
   } catch (error) {
-    if (hold.journal.signal.aborted || hold.halted.aborted) throw error;
+    if (hold.stopping) throw error;
     return "unknown";
   } finally {
     limit.cancel();
@@ -129,7 +129,7 @@ export function toolContext(
   const { callId } = part;
   return {
     callId,
-    runId: state.run?.id ?? "",
+    runId: hold.run.id,
     depth: state.parent?.depth ?? 0,
     attempt: granted.attempt,
     idempotencyKey: granted.idempotencyKey,

@@ -4,10 +4,10 @@ import { CapstanError } from "./errors.ts";
 import type { Hold } from "./hold.ts";
 import type { NewFact } from "./event.ts";
 import { canonicalJson, type Json, sha256 } from "./json.ts";
+import { instructionsStep } from "./keys.ts";
 import type { ToolSpec } from "./model.ts";
 import { LIMITS } from "./limits.ts";
 import { finalTool } from "./output.ts";
-import { INSTRUCTIONS_STEP } from "./state.ts";
 import { endedOrIgnored } from "./stop.ts";
 import { performStep } from "./steps.ts";
 
@@ -25,7 +25,7 @@ const MAX_RENDERED = 256;
 /** Makes sure that the session's prefix is what the agent says now. Answers with the fact to append when it is not. */
 export async function currentPrefix(hold: Hold): Promise<readonly NewFact[]> {
   const { state } = hold;
-  const { id = "", turns = 0 } = state.run ?? {};
+  const { id, turns } = hold.run;
   const draft = await renderAgent(hold);
   const key = `${id}/prefix/${turns}/${draft.hash}`; // two agents may take turns in one run
   if (state.prefix === undefined) return [prefixFact(hold, draft, key, "session started")];
@@ -53,7 +53,7 @@ export async function changedPrefix(hold: Hold, change: PrefixChange): Promise<P
   if (hold.state.prefix?.hash !== prefix.hash) {
     const detail = await causeOf(hold, prefix);
     hold.notice("info", "prefix-changed", `The cached prompt prefix is rebuilt: ${cause}`, detail);
-    const key = `${hold.state.run?.id}/prefix/${hold.state.run?.turns}/${prefix.hash}`;
+    const key = `${hold.run.id}/prefix/${hold.run.turns}/${prefix.hash}`;
     await hold.append([prefixFact(hold, prefix, key, cause, base.hash)]);
   }
   return prefix;
@@ -69,9 +69,8 @@ export async function storedPrefix(hold: Hold): Promise<Prefix> {
 function prefixFact(hold: Hold, prefix: Prefix, key: string, cause: string, base?: string): NewFact {
   // in the same transaction as the fact that names it: both are written in the order of these calls
   hold.background(hold.journal.putBlob(prefix.bytes));
-  const runId = hold.state.run?.id ?? "";
   const { hash } = prefix;
-  return { type: "prefix.set", key, runId, hash, blob: hash, cause, ...(base !== undefined && { base }) };
+  return { type: "prefix.set", key, runId: hold.run.id, hash, blob: hash, cause, ...(base !== undefined && { base }) };
 }
 
 async function renderAgent(hold: Hold): Promise<Prefix> {
@@ -99,7 +98,7 @@ async function instructionsOf(hold: Hold, render: Exclude<Hold["agent"]["instruc
   const { clock } = hold.definitions;
   const cancel = clock.after(LIMITS.hookTimeoutMs, () => stop.abort(new CapstanError("timeout", "the time is over")));
   try {
-    const options = { name: `${INSTRUCTIONS_STEP}/${hold.agent.name}`, rerun: "safe", signal: stop.signal } as const;
+    const options = { name: instructionsStep(hold.agent.name), rerun: "safe", signal: stop.signal } as const;
     const text = await endedOrIgnored(
       clock,
       performStep(hold, options, () => checkedText(hold, render(session))),

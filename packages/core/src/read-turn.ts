@@ -50,7 +50,7 @@ export async function readTurn(
       return reader.end("interrupted");
   } catch (error) {
     if (reader.finished !== undefined) return reader.end(reader.finished); // what comes after the end changes nothing
-    if (hold.halted.aborted || hold.journal.signal.aborted) return reader.end("interrupted");
+    if (hold.stopping) return reader.end("interrupted");
     const known = CapstanError.is(error) ? error : undefined;
     const problem = known === undefined ? { ...toProblem(error), code: "model-failed" } : toProblem(known);
     const reason = known?.code === "model-context-exceeded" ? "context-exceeded" : "error";

@@ -90,6 +90,13 @@ export type Answer =
   | { readonly type: "client-tool"; readonly output: ToolOutput }
   | { readonly type: "doubt"; readonly outcome: "run-again" | "it-happened" | "skip" };
 
+/** The answers that a request of this type takes. */
+export type AnswerTo<Type extends RequestBody["type"], Of = Answer> = Of extends { readonly type: infer Types }
+  ? Type extends Types
+    ? Of
+    : never
+  : never;
+
 /** What each request takes, for people who write answers. */
 export const ANSWERS: { readonly [Type in RequestBody["type"]]: string } = {
   permission: '{ type: "permission", allow: true | false, reason?, input?, remember? }',

@@ -4,10 +4,12 @@ import { answerHere } from "./answer-here.ts";
 import { waitFor } from "./await-request.ts";
 import type { NewFact } from "./event.ts";
 import type { Hold } from "./hold.ts";
+import type { TimerSetting } from "./journal.ts";
 import { type Json, sha256 } from "./json.ts";
+import { expiryTimer } from "./keys.ts";
 import { LIMITS } from "./limits.ts";
 import { approversOf, canAsk } from "./permission/policy.ts";
-import type { RequestBody } from "./request.ts";
+import type { AnswerTo, RequestBody } from "./request.ts";
 import type { ResolvedRequest, SessionState } from "./session-state.ts";
 
 /** The same question of the same session has the same id after a restart. */
@@ -28,40 +30,39 @@ export async function openRequests(
   requests: readonly { readonly name: string; readonly body: RequestBody }[],
 ): Promise<void> {
   const { state, definitions, agent } = hold;
-  const runId = state.run?.id;
+  const runId = hold.run.id;
   const now = hold.journal.now();
   const waitMs = agent.permission.waitMs ?? definitions.permission.waitMs ?? LIMITS.requestTtlMs;
   const facts: NewFact[] = [];
-  const timers: { readonly name: string; readonly at: number }[] = [];
+  const timers: TimerSetting[] = [];
   for (const { name, body } of requests) {
     const requestId = standingId(state, name);
     const expiresAt = now + (body.type === "permission" ? waitMs : LIMITS.requestTtlMs);
     if (state.requests[requestId] !== undefined || state.run?.answers[requestId] !== undefined) continue;
-    facts.push({
-      type: "request.opened",
-      key: `request/${requestId}`,
-      ...(runId !== undefined && { runId }),
-      requestId,
-      request: body,
-      expiresAt,
-    });
-    timers.push({ name: `expiry/${requestId}`, at: expiresAt });
+    facts.push({ type: "request.opened", key: `request/${requestId}`, runId, requestId, request: body, expiresAt });
+    timers.push({ name: expiryTimer(requestId), at: expiresAt });
   }
   if (facts.length > 0) await hold.append(facts, { sync: true, timers });
   answerHere(hold);
 }
 
+type Answered<Type extends RequestBody["type"]> = Pick<ResolvedRequest, "by"> & {
+  readonly answer: AnswerTo<Type>;
+  readonly requestId: string;
+};
+
 /** Opens the request unless it was, and waits for its answer. Rejects when the run is halted or the hold ends. */
-export async function ask(
+export async function ask<Type extends RequestBody["type"]>(
   hold: Hold,
   callId: string,
   name: string,
-  body: RequestBody,
-): Promise<ResolvedRequest & { readonly requestId: string }> {
+  body: Extract<RequestBody, { readonly type: Type }>,
+): Promise<Answered<Type>> {
   const requestId = standingId(hold.state, name);
   await openRequests(hold, [{ name, body }]);
   const resolved = await waitFor(hold, callId, requestId, () => hold.state.run?.answers[requestId]);
-  return { ...resolved, requestId };
+  if (resolved.answer.type !== body.type) throw new Error(`a ${body.type} request was answered with another type`); // `fits` refuses that
+  return { ...resolved, answer: resolved.answer as AnswerTo<Type>, requestId };
 }
 
 /** For the body of a request by which something is let happen. */
@@ -83,7 +84,7 @@ type Doubt = {
 export async function askDoubt(hold: Hold, doubt: Doubt): Promise<"run-again" | "it-happened" | "skip" | "unknown"> {
   if (!canAsk(hold)) return "unknown";
   const { callId, tool, input, startedAt, name } = doubt;
-  const resolved = await ask(hold, callId, name, {
+  const { answer, by } = await ask(hold, callId, name, {
     type: "doubt",
     callId,
     tool,
@@ -91,6 +92,5 @@ export async function askDoubt(hold: Hold, doubt: Doubt): Promise<"run-again" | 
     startedAt,
     ...approvedBy(hold),
   });
-  if (resolved.answer.type !== "doubt" || resolved.by.id === "expiry") return "unknown";
-  return resolved.answer.outcome;
+  return by.id === "expiry" ? "unknown" : answer.outcome;
 }

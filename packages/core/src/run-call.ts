@@ -1,29 +1,25 @@
 /** One call: hooks around it, permission bound to its exact input, intent before the effect, doubt after a crash. */
 
-import { type CallEnd, failed, unknown } from "./call-end.ts";
-import { CapstanError, leftAlone, messageOf } from "./errors.ts";
+import { type CallEnd, failed } from "./call-end.ts";
 import type { FactOf, NewFact, ToolStatus } from "./event.ts";
 import { keepOutput } from "./blobs.ts";
-import { hasOpenStep } from "./finish-run.ts";
-import { runFlow } from "./flow.ts";
+import { performFlow } from "./flow.ts";
 import { handOver } from "./handoff.ts";
 import type { Hold } from "./hold.ts";
-import { decidedBy, hasToolHooks, isRefusal, refusal, runToolHooks } from "./hooks.ts";
-import { copyJson, hashJson, type Json } from "./json.ts";
+import { hasToolHooks, runToolHooks } from "./hooks.ts";
+import { copyJson, type Json } from "./json.ts";
+import { effectStep, rawStep } from "./keys.ts";
 import { errorOutput, type ToolCallPart, type ToolOutput } from "./message.ts";
-import { rulesFor, type Verdict } from "./permission/permission.ts";
+import { type Grant, permitCall, titleOf } from "./permit-call.ts";
 import type { HookedCall } from "./plugin.ts";
-import { callFacts, judge } from "./permission/policy.ts";
-import type { PermissionRequest, RememberScope } from "./request.ts";
-import { approvedBy, ask } from "./requests.ts";
-import { performStep, UnknownOutcome } from "./steps.ts";
+import { openWorkspace, performTool } from "./perform-tool.ts";
+import { decidedBy, isRefusal } from "./refusal.ts";
+import { ask } from "./requests.ts";
 import type { CallState } from "./session-state.ts";
-import type { Tool } from "./tool.ts";
-import { keptResult, openWorkspace, performTool } from "./perform-tool.ts";
 import { leftBegun, settle } from "./settle-call.ts";
-import { endedOrIgnored, IGNORED } from "./stop.ts";
+import type { Tool } from "./tool.ts";
 import { shortened } from "./tool-output.ts";
-import { checkedBy, within } from "./within.ts";
+import { checkedBy } from "./within.ts";
 
 /** A call of a tool with code of its own that the rules allow just now, its input as its schema gave it. */
 export type Judged = { readonly tool: Tool; readonly checked: unknown };
@@ -45,7 +41,7 @@ export async function runCall(hold: Hold, tool: Tool, call: CallState, judged?: 
   const hooked: HookedCall = { callId, name, input, tool };
   const output = hasToolHooks(hold.plugins) ? await runToolHooks(hold, hooked, perform) : await perform(hooked);
   // a hook may replace a result that is known; it does not decide what a crash left open
-  const known = hold.state.run?.steps[`call/${callId}/raw`] !== undefined && !isRefusal(output);
+  const known = hold.run.steps[rawStep(callId)] !== undefined && !isRefusal(output);
   const begun = status === undefined && !known ? await leftBegun(hold, call) : undefined;
   if (begun !== undefined) return { ...begun, output: await keepOutput(hold.journal, begun.output) };
   const by = status === undefined ? decidedBy(output) : undefined;
@@ -57,45 +53,9 @@ export async function runCall(hold: Hold, tool: Tool, call: CallState, judged?: 
   return { status: "ok", output: kept, ...decider, ...(handoff !== undefined && { handoff }) };
 }
 
-/** The request for a verdict of "ask": bound to exactly this input, this definition and this folder. */
-export function permissionRequest(
-  hold: Hold,
-  tool: Tool,
-  part: ToolCallPart,
-  input: Json,
-  checked: unknown,
-  verdict: Verdict,
-): { readonly name: string; readonly body: PermissionRequest } {
-  const cwd = hold.state.workspace?.root;
-  const inputHash = hashJson(input);
-  const rules = rulesFor(callFacts(tool, checked, hold.state.workspace?.root));
-  const { definitions } = hold;
-  const scopes: readonly RememberScope[] =
-    definitions.remember === undefined ? ["session"] : ["session", "agent", "global"];
-  const body: PermissionRequest = {
-    type: "permission",
-    callId: part.callId,
-    tool: tool.name,
-    input,
-    title: titleOf(tool, checked),
-    reason: verdict.reason,
-    binding: { inputHash, toolHash: tool.hash, ...(cwd !== undefined && { cwd }) },
-    remember: verdict.remember && rules.length > 0 ? scopes : [],
-    ...approvedBy(hold),
-  };
-  return { name: permissionName(part.callId, body.binding), body };
-}
-
-/** Another input, definition or folder gives another name, and so another request. */
-function permissionName(callId: string, binding: PermissionRequest["binding"]): string {
-  return `${callId}/permission/${hashJson(binding as Json)}`;
-}
-
-type Grant = { readonly input: Json; readonly checked: unknown; readonly requestId?: string };
-
-/** Takes the verdict on what would run now, asks when it says so, then performs. */
+/** Performs the call once it may run. */
 async function permitted(hold: Hold, tool: Tool, call: CallState, hooked: HookedCall): Promise<CallEnd> {
-  const recorded = hold.state.run?.steps[`call/${hooked.callId}/raw`];
+  const recorded = hold.run.steps[rawStep(hooked.callId)];
   if (recorded !== undefined) return recorded as unknown as CallEnd; // written by `keepRaw`
   // what was permitted before a crash is what may run again: a person may have changed it
   const input = call.intent?.input ?? hooked.input;
@@ -103,68 +63,11 @@ async function permitted(hold: Hold, tool: Tool, call: CallState, hooked: Hooked
   if (!passed.ok) return (await leftBegun(hold, call)) ?? failed(`Wrong arguments for ${tool.name}: ${passed.problem}`);
   const grant =
     call.intent === undefined
-      ? await grantFor(hold, tool, call.part, hooked, passed.value)
+      ? await permitCall(hold, tool, call.part, hooked, passed.value)
       : { input, checked: passed.value };
   if ("output" in grant) return grant;
   const end = await performGranted(hold, tool, call, grant);
   return hasToolHooks(hold.plugins) ? keepRaw(hold, hooked.callId, end) : end;
-}
-
-async function grantFor(
-  hold: Hold,
-  tool: Tool,
-  part: ToolCallPart,
-  hooked: HookedCall,
-  checked: unknown,
-): Promise<Grant | CallEnd> {
-  const words = { all: hooked.verdict, outer: hooked.outerVerdict };
-  const verdict = await judge(hold, tool, checked, words);
-  if (verdict.verdict === "deny") return { status: "denied", output: refusal(`Refused: ${verdict.reason}`) };
-  if (verdict.verdict === "allow") return { input: hooked.input, checked };
-  const { name, body } = permissionRequest(hold, tool, part, hooked.input, checked, verdict);
-  const { answer, by, requestId } = await ask(hold, part.callId, name, body);
-  if (answer.type !== "permission" || !answer.allow) {
-    const why = answer.type === "permission" && answer.reason !== undefined ? `: ${answer.reason}` : "";
-    const who = by.id === "expiry" ? "nobody answered in time" : "the user said no";
-    return { status: "denied", output: refusal(`Refused: ${who}${why}`) };
-  }
-  const input = answer.input ?? hooked.input;
-  const agreed =
-    answer.input === undefined
-      ? { ok: true as const, value: checked }
-      : await checkedBy(hold, tool.schema, copyJson(answer.input));
-  if (!agreed.ok) return failed(`The arguments edited by the user do not fit ${tool.name}: ${agreed.problem}`);
-  // rules, the mode and what links lead to may have changed while the question was open
-  const now = await judge(hold, tool, agreed.value, words);
-  if (now.verdict === "deny") return { status: "denied", output: refusal(`Refused: ${now.reason}`) };
-  const scope = answer.remember;
-  if (scope !== undefined) await remember(hold, tool, agreed.value, { requestId, scope }); // of what was agreed to
-  return { input, checked: agreed.value, requestId };
-}
-
-type Always = { readonly requestId: string; readonly scope: RememberScope };
-
-/** An "always" answer becomes rules of the session, once; for an agent or for all they are also kept by the host. */
-async function remember(hold: Hold, tool: Tool, checked: unknown, { requestId, scope }: Always): Promise<void> {
-  const rules = rulesFor(callFacts(tool, checked, hold.state.workspace?.root));
-  const { definitions, agent } = hold;
-  if (scope !== "session") {
-    const keep = async (): Promise<void> => {
-      for (const rule of rules) await definitions.remember?.(rule, { scope, agent: agent.name });
-    };
-    const signal = AbortSignal.any([hold.halted, hold.journal.signal]);
-    try {
-      const kept = performStep(hold, { name: `request/${requestId}/remember`, rerun: "safe", signal }, keep);
-      await within(hold, "Keeping a rule", kept); // keeping a rule twice is no harm
-    } catch (error) {
-      signal.throwIfAborted();
-      hold.notice("warning", "rule-not-kept", `The rule holds for this session only: ${messageOf(error)}`);
-    }
-  }
-  const addRules = rules.filter((rule) => !hold.state.rules.includes(rule));
-  const actor = hold.state.run?.actor;
-  if (addRules.length === 0 || actor === undefined) return;
-  await hold.append([{ type: "session.updated", key: `request/${requestId}/rule`, addRules, actor }]);
 }
 
 /** What was begun as one kind of tool is not gone on with as another. */
@@ -179,28 +82,14 @@ async function performGranted(hold: Hold, tool: Tool, call: CallState, grant: Gr
   if (tool.body.type === "client") return fromClient(hold, tool, part, grant);
   if (tool.body.type === "flow") {
     await intend(hold, tool, call, grant, call.attempts + 1);
-    const stop = hold.stop({ halts: true });
-    try {
-      const result = await endedOrIgnored(
-        hold.definitions.clock,
-        runFlow(hold, tool, part, grant.checked, stop.signal),
-        stop,
-      );
-      if (result === IGNORED) return leftFlow(hold, part);
-      return { status: "ok", output: await keptResult(hold, tool, result) };
-    } catch (error) {
-      return flowFailure(hold, error);
-    } finally {
-      stop.end();
-    }
+    return performFlow(hold, tool, part, grant.checked);
   }
   let intent = call.intent ?? (await intend(hold, tool, call, grant, 1));
   if (tool.body.type === "handoff") return handOver(hold, tool.body.agent);
   const notBegun: CallEnd = { status: "cancelled", output: errorOutput("Interrupted before it began.") };
   for (let attempt = Math.max(call.attempts, 1); ; attempt++) {
     const owned = intent;
-    const key = `call/${part.callId}/perform/${attempt}`;
-    const value = await hold.journal.step(key, async () => {
+    const value = await hold.journal.step(effectStep(part.callId, attempt), async () => {
       if (owned.attemptId !== hold.journal.attemptId) return null; // in doubt: whoever did not write the intent may not perform
       if (hold.halted.aborted) return notBegun as unknown as Json; // halted while the intent went to the disk
       const granted = { ...owned, attempt, checked: grant.checked };
@@ -223,13 +112,13 @@ async function intend(
 ): Promise<FactOf<"tool.started">> {
   hold.halted.throwIfAborted(); // nothing begins once the run is to end
   const { callId, name } = part;
-  const { journal, state } = hold;
+  const { journal } = hold;
   const locations = tool.needs(grant.checked).flatMap((need) => ("path" in need ? [{ path: need.path }] : []));
   const workspace = await openWorkspace(hold);
   const fact: NewFact = {
     type: "tool.started",
     key: `call/${callId}/started/${attempt}${tool.body.type === "flow" ? `/${journal.attemptId}` : ""}`,
-    runId: state.run?.id ?? "",
+    runId: hold.run.id,
     callId,
     name,
     title: titleOf(tool, grant.checked),
@@ -257,43 +146,13 @@ async function fromClient(hold: Hold, tool: Tool, part: ToolCallPart, grant: Gra
     tool: tool.name,
     input: grant.input,
   });
-  if (answer.type !== "client-tool") throw new Error("a client-tool request was answered with another type"); // `fits` refuses that
   return { status: answer.output.isError === true ? "error" : "ok", output: shortened(answer.output) };
 }
 
 /** With hooks present the raw result is recorded inside `next`, so that a crash in a later hook is not doubt. */
 async function keepRaw(hold: Hold, callId: string, end: CallEnd): Promise<CallEnd> {
-  const runId = hold.state.run?.id;
-  const name = `call/${callId}/raw`;
+  const name = rawStep(callId);
   const value = end as unknown as Json; // plain data
-  await hold.append([{ type: "step.finished", key: name, ...(runId !== undefined && { runId }), name, value }]);
+  await hold.append([{ type: "step.finished", key: name, runId: hold.run.id, name, value }]);
   return end;
-}
-
-/** A flow that did not stop when it was told to. A step that it had begun may yet happen. */
-function leftFlow({ state }: Hold, { callId }: ToolCallPart): CallEnd {
-  if (state.run === undefined || !hasOpenStep(state.run, callId)) {
-    return { status: "cancelled", output: errorOutput("Interrupted.") };
-  }
-  return unknown(
-    "Interrupted. A step did not stop: its outcome is unknown and it may yet happen. Check before any repeat.",
-  );
-}
-
-function flowFailure(hold: Hold, error: unknown): CallEnd {
-  if (hold.halted.aborted || hold.journal.signal.aborted) throw error;
-  if (error instanceof UnknownOutcome) return unknown(error.message);
-  if (CapstanError.is(error)) throw error;
-  return failed(messageOf(error));
-}
-
-function titleOf(tool: Tool, checked: unknown): string {
-  try {
-    const title: unknown = tool.title(checked); // an author's function: its type is a promise, not a fact
-    if (typeof title === "string") return title;
-    leftAlone(title);
-  } catch {
-    // a title is for show; its failure must not stop the call
-  }
-  return tool.name;
 }

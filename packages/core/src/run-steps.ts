@@ -1,6 +1,7 @@
 /** What the steps of a run do to it, and what was set aside for models and may be lost. */
 
 import type { FactOf, Limits } from "./event.ts";
+import { flowStep } from "./keys.ts";
 import { addUsage } from "./message.ts";
 import type { RunState } from "./session-state.ts";
 
@@ -36,4 +37,15 @@ export function finishedStep(run: RunState, { name, value, failed, usage, lost }
     ...(usage !== undefined && { usage: addUsage(run.usage, usage) }),
     ...(lost !== undefined && { lost: sumOfLost(run.lost, lost) }),
   };
+}
+
+/** Whether a flow of the call has begun a step. */
+export function hasSteps({ steps, stepIntents }: RunState, callId: string): boolean {
+  const names = [...Object.keys(steps), ...Object.keys(stepIntents)];
+  return names.some((name) => name.startsWith(flowStep(callId)));
+}
+
+/** Whether a step of the call's flow has an intent and no end. */
+export function hasOpenStep({ steps, stepIntents }: RunState, callId: string): boolean {
+  return Object.keys(stepIntents).some((name) => name.startsWith(flowStep(callId)) && steps[name] === undefined);
 }

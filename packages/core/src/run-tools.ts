@@ -1,19 +1,20 @@
 /** The calls of one turn: rules for all first, then each as soon as it may run, results recorded as they come. */
 
 import { budgetLeft } from "./budget.ts";
-import { type CallEnd, failed } from "./call-end.ts";
+import { type CallEnd, failed, finishedFact } from "./call-end.ts";
 import { questionsOf, resolution } from "./closing-facts.ts";
 import { CapstanError, messageOf, toProblem } from "./errors.ts";
-import type { NewFact, ToolStatus } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { hasToolHooks, runRejectHooks } from "./hooks.ts";
 import { copyJson } from "./json.ts";
 import { keepOutput } from "./blobs.ts";
-import { errorOutput, type ToolCallPart, type ToolOutput } from "./message.ts";
+import { errorOutput, type ToolCallPart } from "./message.ts";
 import { FINAL_TOOL, outputOfRun } from "./output.ts";
 import { judge } from "./permission/policy.ts";
 import { openRequests } from "./requests.ts";
-import { type Judged, permissionRequest, runCall } from "./run-call.ts";
+import { permissionRequest } from "./permit-call.ts";
+import { denied } from "./refusal.ts";
+import { type Judged, runCall } from "./run-call.ts";
 import { leftBegun } from "./settle-call.ts";
 import type { CallState } from "./session-state.ts";
 import type { Tool } from "./tool.ts";
@@ -45,11 +46,10 @@ export async function runTools(hold: Hold): Promise<readonly string[]> {
 
 /** A question about a tool that has changed since is void: the call is judged again, by its new definition. */
 export async function closeStaleRequests(hold: Hold): Promise<void> {
-  const runId = hold.state.run?.id;
   const closed = Object.values(hold.state.requests).flatMap(({ requestId, body }) => {
     if (body.type !== "permission" || findTool(hold, body.tool)?.hash === body.binding.toolHash) return [];
     const answer = { type: "permission", allow: false, reason: "the tool has changed since" } as const;
-    return [resolution(requestId, answer, { id: "rule" }, runId)];
+    return [resolution(requestId, answer, { id: "rule" }, hold.run.id)];
   });
   if (closed.length === 0) return;
   await hold.append(
@@ -66,6 +66,8 @@ function findTool(hold: Hold, name: string): Tool | undefined {
   return hold.tools.get(name);
 }
 
+type Finished = ReturnType<typeof finishedFact>;
+
 const NONE: ReadonlyMap<string, Judged> = new Map();
 
 /**
@@ -74,16 +76,15 @@ const NONE: ReadonlyMap<string, Judged> = new Map();
  */
 async function judgeAll(hold: Hold): Promise<ReadonlyMap<string, Judged>> {
   const allowed = new Map<string, Judged>();
-  const fresh = (hold.state.run?.calls ?? []).filter(
-    (call) => call.status === "proposed" && !hold.running.has(call.part.callId),
-  );
+  const { id: runId, calls } = hold.run;
+  const fresh = calls.filter((call) => call.status === "proposed" && !hold.running.has(call.part.callId));
   const refused: Finished[] = [];
   const beyond = callsBeyondBudget(hold);
   const asks: { name: string; body: ReturnType<typeof permissionRequest>["body"] }[] = [];
   for (const { part } of fresh) {
     const { callId, name } = part;
     if (beyond.has(callId)) {
-      refused.push(finishedFact(hold, callId, name, "denied", errorOutput("Refused: the budget of calls is used up")));
+      refused.push(finishedFact(runId, part, denied("the budget of calls is used up")));
       continue;
     }
     const tool = findTool(hold, name);
@@ -104,7 +105,7 @@ async function judgeAll(hold: Hold): Promise<ReadonlyMap<string, Judged>> {
       (await judge(hold, tool, passed.value, { all: "allow", outer: "allow" })).verdict === "allow";
     if (open) continue;
     if (verdict.verdict === "deny") {
-      refused.push(finishedFact(hold, callId, name, "denied", errorOutput(`Refused: ${verdict.reason}`)));
+      refused.push(finishedFact(runId, part, denied(verdict.reason)));
     } else if (verdict.verdict === "ask")
       asks.push(permissionRequest(hold, tool, part, part.input, passed.value, verdict));
     else if (tool.body.type === "execute" && !hasToolHooks(hold.plugins))
@@ -123,7 +124,7 @@ async function rejected(hold: Hold, part: ToolCallPart, problem: string, tool?: 
   const call = { callId, name, input, cause, known, ...(tool !== undefined && { tool }) };
   const output = await runRejectHooks(hold, call, errorOutput(problem));
   const kept = await keepOutput(hold.journal, output);
-  return finishedFact(hold, callId, name, output.isError === true ? "error" : "ok", kept);
+  return finishedFact(hold.run.id, part, { status: output.isError === true ? "error" : "ok", output: kept });
 }
 
 /** The last calls of the turn, when it has more than the run has left. */
@@ -166,29 +167,26 @@ function start(hold: Hold, call: CallState, judged: Judged | undefined): void {
 
 /** Performs one call to its recorded end. A halt leaves it unfinished: the end of the run closes it. */
 async function finishOne(hold: Hold, call: CallState, judged: Judged | undefined): Promise<void> {
-  const { callId, name } = call.part;
+  const { part } = call;
+  const runId = hold.run.id;
   const { clock } = hold.definitions;
   const startedAt = clock.monotonic();
-  const tool = findTool(hold, name);
+  const tool = findTool(hold, part.name);
   let end: CallEnd;
   try {
     end =
       tool === undefined
-        ? ((await leftBegun(hold, call)) ?? failed(unknownTool(hold, name)))
+        ? ((await leftBegun(hold, call)) ?? failed(unknownTool(hold, part.name)))
         : await runCall(hold, tool, call, judged);
   } catch (error) {
     if (hold.journal.signal.aborted || CapstanError.is(error, "lost-ownership")) throw error;
     if (hold.halted.aborted) return;
     // what only the user can put right ends the run, with the call's result in the log; nothing may start in between
     hold.requestHalt("failed", { problem: toProblem(error) });
-    await appendEnds(hold, [finishedFact(hold, callId, name, "error", errorOutput(messageOf(error)))]);
+    await appendEnds(hold, [finishedFact(runId, part, failed(messageOf(error)))]);
     return;
   }
-  const durationMs = Math.round(clock.monotonic() - startedAt);
-  const { status, output, by, handoff } = end;
-  const finished = finishedFact(hold, callId, name, status, output, durationMs);
-  const more = { ...(by !== undefined && { by }), ...(handoff !== undefined && { handoff }) };
-  await appendEnds(hold, [by === undefined && handoff === undefined ? finished : { ...finished, ...more }]);
+  await appendEnds(hold, [finishedFact(runId, part, end, Math.round(clock.monotonic() - startedAt))]);
 }
 
 /** With the ends of calls, those of what they still ask: a rule, a hook or the call itself went on without an answer. */
@@ -200,29 +198,6 @@ async function appendEnds(hold: Hold, ends: readonly Finished[]): Promise<void> 
   );
   const timers = closed.map(({ timer }) => timer);
   await hold.append([...closed.map(({ fact }) => fact), ...ends], { timers });
-}
-
-type Finished = NewFact & { readonly type: "tool.finished" };
-
-function finishedFact(
-  hold: Hold,
-  callId: string,
-  name: string,
-  status: ToolStatus,
-  output: ToolOutput,
-  durationMs = 0,
-): Finished {
-  const runId = hold.state.run?.id;
-  return {
-    type: "tool.finished",
-    key: `call/${callId}/finished`,
-    ...(runId !== undefined && { runId }),
-    callId,
-    name,
-    status,
-    output,
-    durationMs,
-  };
 }
 
 function unknownTool(hold: Hold, name: string): string {

@@ -3,10 +3,12 @@
 import { type CallEnd, unknown } from "./call-end.ts";
 import type { FactOf } from "./event.ts";
 import type { Hold } from "./hold.ts";
+import { rawStep } from "./keys.ts";
 import { errorOutput, type ToolCallPart, textOutput } from "./message.ts";
 import { probeTool } from "./perform-tool.ts";
 import { askDoubt } from "./requests.ts";
-import type { CallState, RunState } from "./session-state.ts";
+import { hasSteps } from "./run-steps.ts";
+import type { CallState } from "./session-state.ts";
 import type { Tool } from "./tool.ts";
 
 /** The end of a call that another attempt started. What either definition, that of then or of now, may not repeat is asked about. */
@@ -32,17 +34,11 @@ export async function settle(
 export async function leftBegun(hold: Hold, { part, intent }: CallState): Promise<CallEnd | undefined> {
   const { run } = hold.state;
   if (run === undefined || intent === undefined || intent.attemptId === hold.journal.attemptId) return undefined;
-  const recorded = run.steps[`call/${part.callId}/raw`];
+  const recorded = run.steps[rawStep(part.callId)];
   if (recorded !== undefined) return recorded as unknown as CallEnd; // written by `keepRaw`
   if (intent.flow ? !hasSteps(run, part.callId) : intent.rerun === "safe") return undefined;
   const settled = await askPerson(hold, part, intent);
   return settled === "again" ? undefined : settled;
-}
-
-function hasSteps({ steps, stepIntents }: RunState, callId: string): boolean {
-  return [steps, stepIntents].some((names) =>
-    Object.keys(names).some((name) => name.startsWith(`call/${callId}/step/`)),
-  );
 }
 
 async function askPerson(hold: Hold, part: ToolCallPart, intent: FactOf<"tool.started">): Promise<CallEnd | "again"> {

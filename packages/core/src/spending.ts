@@ -5,7 +5,7 @@ import { LIMITS } from "./limits.ts";
 import { addUsage, NO_USAGE, tokensOf, type Usage } from "./message.ts";
 import type { ModelEvent, ModelRequest, Price } from "./model.ts";
 import { checkedUsage } from "./model-part.ts";
-import { withCost } from "./price.ts";
+import { payable, type Rates, withCost } from "./price.ts";
 import { changedBound, type Known } from "./prompt-bound.ts";
 
 /** What was set aside for one call. Money is in micro-dollars, rates in micro-dollars a token. */
@@ -15,12 +15,7 @@ export type Aside = {
   readonly prompt: number;
   readonly known: Known;
   readonly tokens: number;
-  readonly money?: {
-    readonly microUsd: number;
-    readonly input: number;
-    readonly output: number;
-    readonly price: Price;
-  };
+  readonly money?: Rates & { readonly microUsd: number; readonly price: Price };
 };
 type Send = (request: ModelRequest) => AsyncIterable<readonly ModelEvent[]>;
 
@@ -74,17 +69,12 @@ async function costOf(
 ): Promise<Cost> {
   const prompt = await changedBound(original, bound, request, known);
   const asked = request.settings.maxOutputTokens ?? LIMITS.reservedOutputTokens;
-  const byMoney = money === undefined ? asked : Math.floor((left.microUsd - prompt * money.input) / money.output);
-  const output = Math.min(asked, left.tokens - prompt, byMoney);
+  const { output, tokens, microUsd = 0 } = payable(asked, prompt, left, money);
   if (output < Math.min(asked, original.settings.maxOutputTokens ?? asked, LIMITS.leastOutputTokens)) {
     throw new CapstanError(
       "limit-reached",
       "A plugin asks the model for more than the budget has set aside for this call. Let it send less, or raise the limit",
     );
   }
-  return {
-    request: { ...request, settings: { ...request.settings, maxOutputTokens: output } },
-    tokens: prompt + output,
-    microUsd: money === undefined ? 0 : prompt * money.input + output * money.output,
-  };
+  return { request: { ...request, settings: { ...request.settings, maxOutputTokens: output } }, tokens, microUsd };
 }

@@ -7,6 +7,7 @@ import { checkedOutcome } from "./check-input.ts";
 import type { NewFact } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { runInputHooks } from "./hooks.ts";
+import { deadlineTimer } from "./keys.ts";
 import type { Message } from "./message.ts";
 import type { InputOutcome } from "./plugin.ts";
 import { currentPrefix } from "./prefix.ts";
@@ -27,7 +28,7 @@ export async function startRun(hold: Hold, input: QueuedInput): Promise<void> {
     limits,
   };
   const timers =
-    limits.wallMs === undefined ? [] : [{ name: `deadline/${input.runId}`, at: hold.journal.now() + limits.wallMs }];
+    limits.wallMs === undefined ? [] : [{ name: deadlineTimer(input.runId), at: hold.journal.now() + limits.wallMs }];
   await hold.append([started], { timers });
   await hold.askForTools();
   await takeInput(hold, input);
@@ -35,8 +36,8 @@ export async function startRun(hold: Hold, input: QueuedInput): Promise<void> {
 
 /** The input passes the `input` hooks and becomes a message. A refused one ends its run. */
 export async function takeInput(hold: Hold, input: QueuedInput): Promise<void> {
-  const runId = hold.state.run?.id ?? input.runId;
-  const first = hold.state.run?.inputId === input.inputId;
+  const { id: runId, inputId } = hold.run;
+  const first = inputId === input.inputId;
   const missing = hold.state.parent === undefined ? hold.missingPlugins : []; // a child has those that concern it
   if (first && missing.length > 0) {
     const message = `No plugin with scope "run" is named ${missing.join(", ")}; give it to the agent or to openRuntime`;

@@ -3,6 +3,7 @@
 import { afterTask, resumed, suspended } from "./deadline.ts";
 import type { Fact, FactOf, Limits } from "./event.ts";
 import type { Json } from "./json.ts";
+import { INSTRUCTIONS_STEP } from "./keys.ts";
 import { addUsage, NO_USAGE, tokensOf, type ToolCallPart, type Usage } from "./message.ts";
 import { grantedBudget, type OpenRequest } from "./request.ts";
 import { finishedStep, startedStep, sumOfLost, withLostReservation } from "./run-steps.ts";
@@ -11,9 +12,6 @@ import type { SessionStatus } from "./store.ts";
 
 /** Raised whenever the shape or meaning of the state changes: snapshots of another version are dropped. */
 export const STATE_VERSION = 7;
-
-/** With the name of an agent behind a slash: the step whose value is the text of its `instructions` function, which runs once a session. */
-export const INSTRUCTIONS_STEP = "instructions";
 
 /** The state after the fact `session.created`, which is the first of every session. */
 export function initialState(fact: FactOf<"session.created">): SessionState {

@@ -5,6 +5,7 @@ import { CapstanError } from "./errors.ts";
 import type { FactOf, Limits, NewFact, Overrides, Parent, StopReason } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import { type Json, sha256 } from "./json.ts";
+import { noticeTimer } from "./keys.ts";
 import { LIMITS } from "./limits.ts";
 import { addUsage, NO_USAGE, text, textOf, tokensOf, type Usage } from "./message.ts";
 import { effectiveMode, policyTexts } from "./permission/policy.ts";
@@ -25,9 +26,7 @@ export type Task = {
 /** Starts the task, once: the child session, the intent, then its input, under keys made of the task. */
 export async function startTask(hold: Hold, task: Task, share: Share): Promise<void> {
   const { engine } = hold.definitions;
-  const { state } = hold;
-  const { run } = state;
-  if (run === undefined) throw new Error(`task ${task.taskId} outside a run`);
+  const { state, run } = hold;
   const { taskId, callId } = task;
   const agent = hold.definitions.find(task.agent);
   if (agent === undefined) throw new Error(`There is no agent named ${JSON.stringify(task.agent)}`);
@@ -120,7 +119,7 @@ function parentOf(hold: Hold, callId: string): Parent {
   const { state, agent } = hold;
   return {
     sessionId: state.sessionId,
-    runId: state.run?.id ?? "",
+    runId: hold.run.id,
     callId,
     depth: (state.parent?.depth ?? 0) + 1,
     agents: [...(state.parent?.agents ?? []), agent.name],
@@ -220,11 +219,6 @@ function lostOf(grant: Limits | undefined, usage: Usage = NO_USAGE): { readonly 
   const { tokens = 0, microUsd = 0 } = grant;
   const spent = { tokens: tokensOf(usage), microUsd: usage.costMicroUsd ?? 0 };
   return { lost: { tokens: Math.max(0, tokens - spent.tokens), microUsd: Math.max(0, microUsd - spent.microUsd) } };
-}
-
-/** The timer that tells the parent of a finished run again, should this process end before it could. */
-export function noticeTimer(runId: string): string {
-  return `notify/${runId}`;
 }
 
 /** Puts the end of a run into the parent's mailbox, and forgets the timer that would do it again. */

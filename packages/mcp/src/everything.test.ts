@@ -12,7 +12,8 @@ import { McpService } from "./connect/service.ts";
 import { normalizeServers } from "./config/normalize-servers.ts";
 import { systemClock } from "@capstan/core";
 
-const program = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js");
+const require = createRequire(import.meta.url);
+const program = require.resolve("@modelcontextprotocol/server-everything/dist/index.js");
 const never = new AbortController().signal;
 const children: ChildProcess[] = [];
 afterAll(async () => {

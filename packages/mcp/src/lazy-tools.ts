@@ -19,7 +19,7 @@ import {
 } from "@capstan/core";
 import { MCP_LIMITS } from "./limits.ts";
 
-export const TOOL_SEARCH = "tool_search";
+const TOOL_SEARCH = "tool_search";
 
 export type LazyTools = {
   readonly search: Tool;

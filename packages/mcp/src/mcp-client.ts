@@ -54,7 +54,7 @@ export class McpClient implements AsyncDisposable {
   /** Servers that failed once: no run waits for them again. */
   readonly #failedBefore = new Set<string>();
   readonly #warm = new Set<Promise<void>>();
-  readonly #stop = new AbortController();
+  #stop = new AbortController();
   readonly #secrets = new Set<string>();
   #onSecret: (secret: string) => void = () => undefined;
   /** What was left out of the configuration, and what was not taken over from it. */
@@ -203,6 +203,15 @@ export class McpClient implements AsyncDisposable {
     for (const secret of this.#secrets) listener(secret);
   }
 
+  /** Ends all connections, and what is under way. The next use connects again. */
+  async disconnect(): Promise<void> {
+    this.#stop.abort(new CapstanError("closed", "The MCP client was closed"));
+    await Promise.all(Array.from(this.#services.values(), (service) => service.disconnect()));
+    await Promise.all(this.#warm);
+    this.#stop = new AbortController();
+  }
+
+  /** For good. */
   async close(): Promise<void> {
     this.#stop.abort(new CapstanError("closed", "The MCP client was closed"));
     await Promise.all(Array.from(this.#services.values(), (service) => service.close()));

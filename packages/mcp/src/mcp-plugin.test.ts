@@ -4,14 +4,15 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { agent, CapstanError, type Json, textOf, tool } from "@capstan/core";
-import { scriptedModel, testRuntime } from "@capstan/core/testing";
+import { agent, CapstanError, flowTool, type Json, textOf, tool } from "@capstan/core";
+import { crashSweep, scriptedModel, testRuntime } from "@capstan/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { McpEvent } from "./mcp-event.ts";
 import { mcpHookName } from "./mcp-hooks.ts";
 import { mcp, type McpOptions } from "./mcp-plugin.ts";
 import { inProcessServer } from "./serve/in-process.ts";
+import { listenMcp } from "./serve/listen.ts";
 
 const program = fileURLToPath(new URL("__fixtures__/odd-server.mjs", import.meta.url));
 let folder: string;
@@ -132,6 +133,38 @@ describe("tools of servers in a run", () => {
     await second.runtime.close();
   });
 
+  it("G3 MCP-06 a crash at any write sends no call a second time unseen", async () => {
+    let calls = 0;
+    let most = 0;
+    const act = tool({
+      name: "act",
+      description: "Acts.",
+      input: z.object({}),
+      execute: () => {
+        calls += 1;
+        most = Math.max(most, calls);
+        return "acted";
+      },
+    });
+    const swept = agent({
+      name: "swept",
+      model: scriptedModel([{ calls: [{ name: "own__act", input: {} }] }, { text: "done" }]),
+      instructions: "Work.",
+      plugins: [mcp({ servers: { own: { server: inProcessServer([act]) } } })],
+    });
+    const report = await crashSweep({
+      agents: [swept],
+      permission: { mode: "never-ask", allow: ["mcp:own/*"] },
+      journey: (runtime) => {
+        calls = 0;
+        return runtime.send(swept, "go", { key: "work", idempotencyKey: "once" });
+      },
+    });
+    expect(most).toBe(1);
+    expect(report.crashes).toBeGreaterThan(10);
+    expect(report.doubts).toBeGreaterThan(0);
+  });
+
   it("MCP-15 asks the people of the run what a server asks in the middle of a call", async () => {
     const servers = {
       odd: { command: process.execPath, args: [program, "asks", join(folder, "asks")], callMs: 20_000 },
@@ -152,6 +185,44 @@ describe("tools of servers in a run", () => {
       '\\"action\\":\\"accept\\",\\"content\\":{\\"colour\\":\\"red\\"}',
     );
     await runtime.close();
+  });
+});
+
+describe("an agent of another Capstan", () => {
+  it("MCP-13 MCP-15 asks the people here what its run asks, and waits for them in the log", async () => {
+    const asks = flowTool({
+      name: "asks",
+      description: "Asks.",
+      input: z.object({}),
+      flow: async (_input, context) => ((await context.ask("go", { title: "Go on" })).allow ? "went on" : "stopped"),
+    });
+    const far = agent({
+      name: "far",
+      model: scriptedModel([{ calls: [{ name: "asks", input: {} }] }, { text: "all done" }]),
+      instructions: "Work.",
+      tools: [asks],
+    });
+    const there = await testRuntime({ agents: [far], permission: { mode: "ask" } });
+    const server = await listenMcp({
+      runtime: there,
+      agents: [far],
+      authorize: () => ({ id: "me", door: "mcp-http" }),
+    });
+    const script: Script = [{ calls: [{ name: "odd__far", input: { message: "go" } }] }, { text: "done" }];
+    const { runtime } = await open({ servers: { odd: server.url } }, script, { ask: true });
+    const run = await runtime.send("runner", "go");
+    const waiting = await run.result();
+    expect(waiting.status).toBe("waiting"); // no connection is held for it
+    const [request] = waiting.requests;
+    expect(request?.body).toMatchObject({ type: "form", message: "odd asks: Allow Go on?" });
+    await run.session.respond(request!.requestId, { type: "form", content: { allow: true } });
+    const result = await run.result();
+    expect(result.status).toBe("finished");
+    expect(JSON.stringify(result.messages)).toContain("all done");
+    expect(await there.sessions()).toHaveLength(1);
+    await runtime.close();
+    await server.close();
+    await there.close();
   });
 });
 
@@ -272,6 +343,9 @@ describe("the client by itself", () => {
     expect(await client.health()).toEqual({ own: true });
     await expect(client.reconnect("nobody")).rejects.toMatchObject({ code: "usage" });
     await runtime.close();
-    await expect(client.reconnect("own")).rejects.toThrow();
+    expect(client.list()[0]).toMatchObject({ status: "idle" });
+    expect(await client.health()).toEqual({ own: true }); // an agent may be given to the next runtime
+    await client.close();
+    await expect(client.reconnect("own")).rejects.toMatchObject({ code: "closed" });
   });
 });

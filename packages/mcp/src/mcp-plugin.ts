@@ -19,9 +19,11 @@ export type McpPlugin = Plugin & { readonly client: McpClient };
 /** Longer than any server has to start: a server that hangs holds the first run up no longer than its own limit. */
 const TOOLS_MS = 120_000;
 
-/** Throws `config-invalid`. The plugin closes its client with the runtime. */
+/** Throws `config-invalid`. Its servers end with the last runtime that has it. */
 export function mcp({ name = "mcp", eager = false, reading = {}, ...options }: McpOptions): McpPlugin {
   const client = new McpClient(options);
+  /** Runtimes that are open: an agent may be given to several, one after the other or at once. */
+  let users = 0;
   let shown: readonly Tool[] = [];
   /** Failures of servers that people were told of. */
   const told = new Map<string, string>();
@@ -46,7 +48,12 @@ export function mcp({ name = "mcp", eager = false, reading = {}, ...options }: M
       for (const secret of client.servers.flatMap(secretsOf)) runtime.redactor.add(secret);
       client.onSecret((secret) => runtime.redactor.add(secret));
       if (eager) client.warmUp();
-      return client;
+      users += 1;
+      const close = async (): Promise<void> => {
+        users -= 1;
+        if (users === 0) await client.disconnect();
+      };
+      return { [Symbol.asyncDispose]: close };
     },
     ...(isLazy && { fold: { start: [], next: (own, fact) => lazy.next(own, fact) } }),
     ...(isLazy && { prepare: (_request, context) => lazy.prepare(context.own) }),

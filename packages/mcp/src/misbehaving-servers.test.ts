@@ -158,6 +158,20 @@ describe("a server that breaks in use", () => {
     expect(many.service.tools).toHaveLength(1_000);
   });
 
+  it("MCP-10 lists tools again, for the next run, when the server says that they changed", async () => {
+    await using server = odd("growing");
+    await server.service.connect(never);
+    expect(server.service.tools.map(({ name }) => name)).toEqual(["echo"]);
+    await server.call();
+    await expect
+      .poll(async () => {
+        await server.service.connect(never);
+        return server.service.tools.map(({ name }) => name);
+      })
+      .toEqual(["echo", "echo_1"]);
+    expect(server.events).toContainEqual({ type: "tools.changed", server: "odd", tools: ["echo", "echo_1"] });
+  });
+
   it("an interrupt ends a call at once", async () => {
     await using server = odd("hang-at-call", { callMs: 60_000 });
     await server.service.connect(never);

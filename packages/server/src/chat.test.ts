@@ -275,6 +275,43 @@ describe("useChat's own logic on the chat routes", () => {
     ]);
   });
 
+  it("shows what a sub-agent asks as a data-request, and goes on once it is answered", async () => {
+    const helper = agent({
+      name: "helper",
+      description: "Pays.",
+      model: scriptedModel([{ calls: [{ name: "pay", input: { cents: 5 } }] }, { text: "Paid." }]),
+      instructions: "Pay.",
+      tools: [pay],
+    });
+    const boss = agent({
+      name: "boss",
+      model: scriptedModel([
+        { text: "I let pay.", calls: [{ name: "helper", input: { task: "Pay" } }] },
+        { text: "All done." },
+      ]),
+      instructions: "Lead.",
+      tools: [helper],
+    });
+    await using runtime = await testRuntime({ agents: [boss], permission: { mode: "ask" } });
+    await using server = await testServer({ runtime });
+    const transport = chatTransport({ api: `${server.url}/chat/boss`, headers: { authorization: "Bearer ann" } });
+    const chat = new PlainChat({ id: "c9", transport });
+    await chat.sendMessage({ text: "Pay" });
+    const asked = chat.messages.at(-1)?.parts.find((part) => part.type === "data-request");
+    const { requestId } = (asked as { readonly data: { readonly requestId: string } }).data;
+    expect(chat.status).toBe("ready");
+    await transport.respond("c9", requestId, { type: "permission", allow: true });
+    await chat.resumeStream();
+    const [session] = await runtime.sessions({ key: "c9" });
+    const run = await (await runtime.session(session?.sessionId ?? "")).run();
+    expect(await run?.text()).toBe("All done.");
+    const messages = await transport.messages<UIMessage>("c9");
+    expect(said(messages)).toEqual([
+      ["user", "Pay"],
+      ["assistant", "I let pay.", "helper: output-available", "All done."],
+    ]);
+  });
+
   it("refuses posts that are none, and the chat of another agent", async () => {
     await using w = await world([{ text: "Hello." }]);
     const user = { id: "m", role: "user", parts: [{ type: "text", text: "Hi" }] };
@@ -297,6 +334,27 @@ describe("useChat's own logic on the chat routes", () => {
     await (await w.server.ask("/chat/guide", { json: { id: "c5", messages: [user] } })).text();
     expect((await w.server.ask("/chat/other", { json: { id: "c5", messages: [user] } })).status).toBe(404);
     expect((await w.server.ask("/chat/other/c5/stream")).status).toBe(204);
+  });
+});
+
+describe("nodeListener", () => {
+  it("gives the handler the whole path below a mount of Express, which shortens it", async () => {
+    const seen: string[] = [];
+    const listener = nodeListener((request) => {
+      seen.push(new URL(request.url).pathname);
+      return new Response("ok");
+    });
+    const server = createServer((incoming, outgoing) => {
+      const mounted = Object.assign(incoming, {
+        originalUrl: incoming.url,
+        url: incoming.url?.replace("/api", "") ?? "/",
+      });
+      void listener(mounted, outgoing);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/api/sessions`);
+    server.close();
+    expect(seen).toEqual(["/api/sessions"]);
   });
 });
 

@@ -9,8 +9,9 @@ export function applyUiChunk(message: UiMessage, chunk: UiChunk): void {
   const { parts } = message;
   switch (chunk.type) {
     case "text-start":
+      return add(message, { type: "text", text: "", state: "streaming" });
     case "reasoning-start":
-      return add(message, { type: chunk.type === "text-start" ? "text" : "reasoning", text: "", state: "streaming" });
+      return add(message, { type: "reasoning", id: chunk.id, text: "", state: "streaming" });
     case "text-delta":
     case "reasoning-delta": {
       const open = openText(parts, chunk.type === "text-delta" ? "text" : "reasoning");

@@ -3,7 +3,8 @@
 import type { AcpContentBlock } from "./acp-wire.ts";
 import { ACP_WIRE_LIMITS as LIMITS } from "./acp-limits.ts";
 
-export type UiTextPart = { type: "text" | "reasoning"; text: string; state?: "streaming" | "done" };
+/** `id`: of a thought. */
+export type UiTextPart = { type: "text" | "reasoning"; id?: string; text: string; state?: "streaming" | "done" };
 export type UiFilePart = { type: "file"; mediaType: string; url: string; filename?: string };
 export type UiSourcePart = { type: "source-url"; sourceId: string; url: string; title?: string };
 export type UiDataPart = { type: `data-${string}`; id?: string; data: unknown };

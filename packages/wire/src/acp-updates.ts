@@ -9,6 +9,8 @@ import type { AcpLocation, AcpPlanEntry, AcpSessionUpdate, AcpToolContent, AcpTo
 export type AcpUpdatesOptions = {
   /** Absolute path of a path of the session. */
   readonly absolute: (path: string) => string;
+  /** Of a tool, as far as it is known before the call begins. */
+  readonly kindOf?: (name: string) => ToolKind | undefined;
   /** What the client said it can show beside the rest. */
   readonly notices?: boolean;
   readonly compaction?: boolean;
@@ -118,7 +120,11 @@ class Updates implements AcpUpdates {
     }
     forgetOldest(this.#calls);
     this.#calls.set(callId, { output: "", committed, finished: false });
-    return [{ sessionUpdate: "tool_call", toolCallId: callId, title: name, name, status: "pending", ...more }];
+    const kind = this.#options.kindOf?.(name);
+    const ofKind = kind === undefined ? {} : { kind: acpToolKind(kind) };
+    return [
+      { sessionUpdate: "tool_call", toolCallId: callId, title: name, name, ...ofKind, status: "pending", ...more },
+    ];
   }
 
   /** What no delta has shown yet: all of it when it comes from the log. */
@@ -173,10 +179,13 @@ class Updates implements AcpUpdates {
   ): readonly AcpSessionUpdate[] {
     if (event.type === "tool.started") {
       const { callId, name, title, kind, input, locations } = event;
+      const known = this.#calls.get(callId);
+      if (known !== undefined) known.committed = true;
       return [
-        ...this.#announce(callId, name, { rawInput: input }),
+        ...(known === undefined ? this.#announce(callId, name, { rawInput: input }) : []),
         update(callId, {
           status: "in_progress",
+          rawInput: input,
           title: title.slice(0, LIMITS.titleCharacters).toWellFormed(),
           kind: acpToolKind(kind),
           ...(locations !== undefined && { locations: this.#locations(locations) }),

@@ -9,10 +9,12 @@ import {
   type AcpElicitationModes,
   askInAcp,
 } from "@capstan/wire/acp";
+import type { CallLook } from "./call-look.ts";
 
 export type AskClientOptions = {
   readonly session: Session<unknown>;
   readonly client: AgentContext;
+  readonly look: CallLook;
   readonly modes: AcpElicitationModes;
   /** Ends with the connection. */
   readonly signal: AbortSignal;
@@ -57,7 +59,7 @@ export class AskClient {
   }
 
   async #ask(request: OpenRequest, signal: AbortSignal): Promise<void> {
-    const asked = askInAcp(request, this.#options.modes);
+    const asked = this.#looked(request, askInAcp(request, this.#options.modes));
     const answer = await this.#answerTo(asked, signal);
     if (answer === "gone" || signal.aborted) return;
     try {
@@ -67,6 +69,13 @@ export class AskClient {
       if (!CapstanError.is(error, "request-invalid")) throw error;
       await this.#options.session.respond(request.requestId, refusalOf(asked));
     }
+  }
+
+  #looked({ body }: OpenRequest, asked: AcpAsked): AcpAsked {
+    if (body.type !== "permission" || asked.type !== "choices") return asked;
+    const look = this.#options.look.look(body.tool, body.input);
+    const choices = asked.choices.map(({ toolCall, options }) => ({ toolCall: { ...toolCall, ...look }, options }));
+    return { ...asked, choices };
   }
 
   async #answerTo(asked: AcpAsked, signal: AbortSignal): Promise<Outcome<Answer>> {

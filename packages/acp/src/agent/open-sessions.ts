@@ -185,6 +185,7 @@ export class OpenSessions {
       client: this.#client,
       connection: this.#connection,
       config: this.#config,
+      tools: typeof agent === "string" ? [] : agent.tools,
       defaultModel: typeof model === "object" ? model.id : model,
       shows: this.shows,
       log,

@@ -16,11 +16,13 @@ import {
   systemClock,
   systemIds,
   textOf,
+  type Tool,
 } from "@capstan/core";
 import { type AcpElicitationModes, type AcpSessionUpdate, type AcpStopReason, acpUpdates } from "@capstan/wire/acp";
 import { isAbsolute, resolve } from "node:path";
 import { ACP_LIMITS as LIMITS } from "../limits.ts";
 import { AskClient } from "./ask-client.ts";
+import { type CallLook, callLook } from "./call-look.ts";
 import type { Change, Chosen, SessionConfig } from "./session-config.ts";
 import { stopReasonOf } from "./stop-reason.ts";
 
@@ -31,6 +33,8 @@ export type ServedSessionOptions = {
   readonly client: AgentContext;
   readonly connection: AbortSignal;
   readonly config: SessionConfig;
+  /** Of the agent, as far as they are known. */
+  readonly tools: readonly Tool[];
   /** In force unless the session says otherwise. */
   readonly defaultModel: string | undefined;
   readonly shows: {
@@ -54,6 +58,8 @@ const ids = systemIds(() => systemClock.now());
 export class ServedSession {
   readonly #options: ServedSessionOptions;
   readonly #ask: AskClient;
+  readonly #absolute: (path: string) => string;
+  readonly #look: CallLook;
   readonly #prompts = new Map<string, Prompt>();
   readonly #ownInputs = new Set<string>();
   #chosen: Chosen;
@@ -61,9 +67,12 @@ export class ServedSession {
   #pump = new AbortController();
 
   constructor(options: ServedSessionOptions) {
-    const { session, client, connection: signal, state, shows, log } = options;
+    const { session, client, connection: signal, state, shows, log, tools } = options;
+    const root = state.workspace?.root ?? "/";
     this.#options = options;
-    this.#ask = new AskClient({ session, client, modes: shows.elicitation, signal, log });
+    this.#absolute = (path) => (isAbsolute(path) ? path : resolve(root, path));
+    this.#look = callLook(tools, this.#absolute);
+    this.#ask = new AskClient({ session, client, look: this.#look, modes: shows.elicitation, signal, log });
     this.#chosen = { mode: state.mode, model: state.model ?? options.defaultModel };
     this.#title = state.title;
   }
@@ -153,11 +162,11 @@ export class ServedSession {
     { signal, known }: { readonly signal: AbortSignal; readonly known: Promise<void> },
     past: Past | undefined,
   ): Promise<void> {
-    const { session, shows, state } = this.#options;
-    const root = state.workspace?.root ?? "/";
+    const { session, shows } = this.#options;
     let isPast = past !== undefined;
     const updates = acpUpdates({
-      absolute: (path) => (isAbsolute(path) ? path : resolve(root, path)),
+      absolute: this.#absolute,
+      kindOf: (name) => this.#look.kindOf(name),
       notices: shows.notices,
       compaction: shows.compaction,
       isOwnInput: (inputId) => !isPast && this.#ownInputs.has(inputId),

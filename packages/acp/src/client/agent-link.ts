@@ -156,7 +156,7 @@ export class AgentLink {
 }
 
 /** Why there is no agent any more, with what it said last. */
-export function lossOf({ exitCode, signal }: ProcessEnd, stderr: string): CapstanError {
+function lossOf({ exitCode, signal }: ProcessEnd, stderr: string): CapstanError {
   const how = signal === null ? `with code ${exitCode}` : `by ${signal}`;
   const said = stderr === "" ? "" : `. It said: ${stderr}`;
   return new CapstanError("process-failed", `The agent's process ended ${how}${said}`, { retryable: true });

@@ -1,6 +1,7 @@
 /** One prompt that another agent is answering: its updates become chunks and the message of the assistant. */
 
 import {
+  ACP_WIRE_LIMITS,
   acpChunks,
   type AcpChunks,
   type AcpSessionUpdate,
@@ -20,6 +21,7 @@ export class OpenPrompt {
   readonly #show: (chunk: UiChunk) => void;
   readonly #changed: (message: UiMessage) => void;
   readonly #end = Promise.withResolvers<void>();
+  readonly #calls = new Map<string, AcpToolCallUpdate>();
   #asked = 0;
 
   /** `show` gets every chunk, `changed` the message after each. */
@@ -32,7 +34,27 @@ export class OpenPrompt {
   }
 
   update(update: AcpSessionUpdate): void {
+    if (update.sessionUpdate === "tool_call" || update.sessionUpdate === "tool_call_update") this.#known(update);
     this.#emit(this.#chunks.push(update));
+  }
+
+  /** A call as it stands: what is said of it now, and what was said before. */
+  #known({ toolCallId, title, kind, locations }: AcpToolCallUpdate): AcpToolCallUpdate {
+    const before = this.#calls.get(toolCallId);
+    const known = {
+      toolCallId,
+      title: title ?? before?.title,
+      kind: kind ?? before?.kind,
+      locations: locations ?? before?.locations,
+    };
+    const call = Object.fromEntries(Object.entries(known).filter(([, value]) => value != null)) as AcpToolCallUpdate; // members that are there
+    if (before !== undefined || this.#calls.size < ACP_WIRE_LIMITS.remembered) this.#calls.set(toolCallId, call);
+    return call;
+  }
+
+  /** The whole call that a question is about. */
+  whole(toolCall: AcpToolCallUpdate): AcpToolCallUpdate {
+    return { ...toolCall, ...this.#known(toolCall) };
   }
 
   /** A question about a call; what it returns shows the answer. */

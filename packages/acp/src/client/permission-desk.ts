@@ -46,8 +46,9 @@ export class PermissionDesk {
     prompt: OpenPrompt | undefined,
     signal: AbortSignal,
   ): Promise<RequestPermissionResponse> {
-    const toolCall = parseAcpToolCall(request.toolCall);
-    if (prompt === undefined || toolCall === undefined || this.#open >= LIMITS.openPermissions) return CANCELLED;
+    const said = parseAcpToolCall(request.toolCall);
+    if (prompt === undefined || said === undefined || this.#open >= LIMITS.openPermissions) return CANCELLED;
+    const toolCall = prompt.whole(said);
     const answered = prompt.asked(toolCall);
     const ask: PermissionAsk = { toolCall, options: request.options };
     this.#open += 1;

@@ -87,7 +87,7 @@ async function obey(client: AgentContext, sessionId: string, words: string): Pro
       await new Promise<void>((resolve) => waiting.set(sessionId, resolve));
       return "";
     case "grandchild": {
-      const child = spawn("setsid", ["sleep", "1000"], { detached: true, stdio: "ignore" });
+      const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1e6)"], { detached: true, stdio: "ignore" });
       child.unref();
       return String(child.pid);
     }

@@ -36,7 +36,8 @@ export type NamedFiles = {
   /** What else their places are made of: the root and the command's folder, in lower case. */
   readonly around: string;
   readonly folder: string | undefined;
-  readonly places: Map<string, Location | undefined>;
+  /** Undefined until one was asked for. */
+  places: Map<string, Location | undefined> | undefined;
 };
 
 const FOLDER = /(?:^|\/)\.{0,2}\/?$/;
@@ -64,9 +65,10 @@ export function locationOf(reading: NeedReading): Location | undefined {
 }
 
 /** Where the file of this name lies, were there no links; undefined where that cannot be told. */
-export function placeOf({ folder, places }: NamedFiles, name: string): Location | undefined {
+export function placeOf(files: NamedFiles, name: string): Location | undefined {
+  const places = (files.places ??= new Map());
   let place = places.get(name);
-  if (place === undefined && !places.has(name)) places.set(name, (place = locate(name, folder)));
+  if (place === undefined && !places.has(name)) places.set(name, (place = locate(name, files.folder)));
   return place;
 }
 
@@ -104,7 +106,7 @@ function namedFiles(need: ExecuteNeed, root = ""): NamedFiles {
     folders: names.flatMap((name) => namedFolder(name) ?? []),
     around: `${root}\n${folder}`.toLowerCase(),
     folder: folder === "" ? undefined : folder,
-    places: new Map(),
+    places: undefined,
   };
 }
 

@@ -29,9 +29,20 @@ const ORDINARY = /^(?!\/|[./]*$|.*\.\.)[ -[\]-~]+$/;
 const MAX_ORDINARY = 4_096;
 /** A name that may be protected, with what some systems drop from its end. */
 const MAY_BE_PROTECTED = new RegExp(
-  `(?:^|/)(?:${[...FOLDERS, ...FILES].map((name) => name.replaceAll(".", "\\.")).join("|")}|capstan\\.config|(?:git|claude|capsta)~\\d*)(?:[. :]|/|$)`,
+  `(?:^|/)(?:${oneOf([...FOLDERS, ...FILES, "capstan.config"])}|(?:git|claude|capsta)~\\d*)(?:[. :]|/|$)`,
   "i",
 );
+
+/** A pattern that means these names, letter after letter: it fails at the first that none of them has. */
+function oneOf(names: readonly string[]): string {
+  const tails = new Map<string, string[]>();
+  for (const name of names) {
+    const first = name.charAt(0);
+    tails.set(first, [...(tails.get(first) ?? []), name.slice(1)]);
+  }
+  const choices = [...tails].map(([first, rest]) => (first === "" ? "" : `[${first}]${oneOf(rest)}`));
+  return choices.length === 1 ? choices.join("") : `(?:${choices.join("|")})`;
+}
 
 /** Whether a path below the root surely holds no protected name, seen from its text: so it is with most. */
 export function isOrdinary(path: string, root: string | undefined): boolean {

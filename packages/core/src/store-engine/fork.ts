@@ -1,6 +1,7 @@
 /** Copying a log up to a point into a new session: what was open there is closed as cancelled, no effect is inherited. */
 
 import type { Fact, FactOf, NewFact } from "../event.ts";
+import { finishedFact } from "../call-end.ts";
 import { expiryAnswer } from "../closing-facts.ts";
 import { errorOutput } from "../message.ts";
 import type { Actor } from "../request.ts";
@@ -49,18 +50,9 @@ function closeOpen(state: SessionState, actor: Actor): readonly NewFact[] {
   });
   const calls = run.calls
     .filter((call) => call.status !== "finished")
-    .map(({ part: { callId, name } }): NewFact => {
+    .map(({ part }): NewFact => {
       const output = errorOutput("Cancelled: the session was forked before this call ended.");
-      return {
-        type: "tool.finished",
-        key: `fork/${callId}`,
-        runId,
-        callId,
-        name,
-        status: "cancelled",
-        output,
-        durationMs: 0,
-      };
+      return { ...finishedFact(runId, part, { status: "cancelled", output }), key: `fork/${part.callId}` };
     });
   const finished: NewFact = {
     type: "run.finished",

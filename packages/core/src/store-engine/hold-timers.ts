@@ -1,8 +1,7 @@
 /** The timers that one hold has set: the store keeps them by the wall clock, the hold counts by its own time. */
 
 import type { Clock } from "../clock.ts";
-
-type Timer = { readonly name: string; readonly at: number | undefined };
+import type { TimerSetting } from "../journal.ts";
 
 /** The two clocks are rounded apart: this much is no step of the wall clock. */
 const ROUNDING_MS = 1;
@@ -27,7 +26,7 @@ export class HoldTimers {
   }
 
   /** Takes timers by the time of the hold, answers with them as the store is to keep them: equally far from now. */
-  set(timers: readonly Timer[]): readonly Timer[] {
+  set(timers: readonly TimerSetting[]): readonly TimerSetting[] {
     const apart = this.#clock.now() - this.#now();
     const ahead = Math.abs(apart) <= ROUNDING_MS ? 0 : apart;
     return timers.map(({ name, at }) => {
@@ -41,10 +40,10 @@ export class HoldTimers {
   }
 
   /** Those that are due, but by the wall clock, which was set back, are not. What is due for the store too is forgotten here. */
-  late(): readonly Timer[] {
+  late(): readonly TimerSetting[] {
     const now = this.#now();
     const wall = this.#clock.now();
-    const late: Timer[] = [];
+    const late: TimerSetting[] = [];
     for (const [name, { at, stored }] of this.#due) {
       if (at > now) continue;
       if (stored > wall + ROUNDING_MS) late.push({ name, at });

@@ -41,6 +41,7 @@ if (mode === "grandchildren") {
 if (mode === "stubborn") writeFileSync(file, `${process.pid}`);
 
 let calls = 0;
+let lists = 0;
 async function handle({ id, method, params }) {
   if (mode === "hang-at-start") return never();
   if (method === "server/discover" || id === undefined) {
@@ -59,10 +60,13 @@ async function handle({ id, method, params }) {
     if (mode === "hang-at-list") return never();
     if (mode === "endless-list") return reply(id, { tools: [{ ...ECHO, name: `t${Math.random()}`.replace(".", "") }], nextCursor: `${Math.random()}` });
     if (mode === "deep-list") return process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":{"tools":${"[".repeat(100_000)}${"]".repeat(100_000)}}}\n`);
+    lists += 1;
+    if (mode === "growing") return reply(id, { tools: Array.from({ length: lists }, (_, i) => (i === 0 ? ECHO : { ...ECHO, name: `echo_${i}` })) });
     return reply(id, { tools: TOOLS[mode] ?? [ECHO] });
   }
   if (method !== "tools/call") return say({ jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } });
   calls += 1;
+  if (mode === "growing") say({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
   note(`call ${params.name} ${JSON.stringify(params.arguments)}`);
   if (mode === "exit-at-call" || (mode === "exit-once" && !existsSync(`${file}.once`))) {
     if (mode === "exit-once") writeFileSync(`${file}.once`, "");

@@ -23,11 +23,13 @@ let issuer: string;
 let server: ListeningMcp;
 let granted: string[];
 let lastChallenge = "";
+let refusesRefresh = false;
 const requests: string[] = [];
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "capstan-login-"));
   granted = [];
+  refusesRefresh = false;
   requests.length = 0;
   authority = createServer((request, response) => {
     const url = new URL(request.url ?? "/", issuer);
@@ -63,6 +65,8 @@ beforeEach(async () => {
         }
         case "/token": {
           const given = new URLSearchParams(body);
+          if (given.get("grant_type") === "refresh_token" && refusesRefresh)
+            return json({ error: "invalid_grant" }, 400);
           const verifier = given.get("code_verifier") ?? "";
           const proven = Buffer.from(sha256(verifier), "hex").toString("base64url") === lastChallenge;
           if (given.get("grant_type") === "authorization_code" && !proven) return json({ error: "invalid_grant" }, 400);
@@ -134,6 +138,21 @@ describe("loginMcp", () => {
     const info = await connect();
     expect(info).toMatchObject({ status: "ready" });
     expect(granted).toHaveLength(3);
+  });
+
+  it("MCP-14 shows one page when the tokens there are cannot be made new, and none when they can", async () => {
+    await loginMcp(configOf(), { folder, show: browser, signal: never });
+    let pages = 0;
+    const counted = (page: URL): Promise<void> => {
+      pages += 1;
+      return browser(page);
+    };
+    expect(await loginMcp(configOf(), { folder, show: counted, signal: never })).toBe("already");
+    expect(pages).toBe(0);
+    refusesRefresh = true;
+    expect(await loginMcp(configOf(), { folder, show: counted, signal: never })).toBe("signed-in");
+    expect(pages).toBe(1);
+    expect(await connect()).toMatchObject({ status: "ready" });
   });
 
   it("MCP-14 refuses an answer with another state or another issuer", async () => {

@@ -1,10 +1,6 @@
-/** Names: of servers as people write them, and of tools as rules and models know them. */
+/** Names: of servers as people write them, and of tools as rules know them. */
 
-import { sha256 } from "@capstan/core";
 import { MCP_LIMITS } from "../limits.ts";
-
-/** Longest name of a tool that every provider takes. */
-const ALIAS_CHARS = 64;
 
 /** The name that a server of this written name has here; undefined when nothing is left of it. */
 export function legalName(given: string): string | undefined {
@@ -31,12 +27,4 @@ export function canonicalName(server: string, tool: string): string {
 /** Whether a tool's name can stand in rules and logs; the specification asks for these characters, and at most 128. */
 export function isToolName(name: string): boolean {
   return /^[A-Za-z0-9_./-]{1,128}$/.test(name);
-}
-
-/** Name for models: letters, digits, `_` and `-`; a long one ends with a part of its hash. */
-export function aliasOf(server: string, tool: string): string {
-  const whole = `${server}__${tool}`.replaceAll(/[^A-Za-z0-9_-]/g, "_");
-  if (whole.length <= ALIAS_CHARS) return whole;
-  const mark = sha256(`${server}/${tool}`).slice(0, 8);
-  return `${whole.slice(0, ALIAS_CHARS - mark.length - 1)}_${mark}`;
 }

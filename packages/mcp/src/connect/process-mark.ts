@@ -43,7 +43,7 @@ export async function endProcesses(group: number, mark: ProcessMark | undefined,
 }
 
 /** Process numbers; the group itself, as a negative number, where processes cannot be looked at. */
-export function livingOf(group: number, mark: ProcessMark | undefined): readonly number[] {
+function livingOf(group: number, mark: ProcessMark | undefined): readonly number[] {
   if (mark === undefined) return signal(-group, 0) ? [-group] : [];
   const rows = readdirSync("/proc").flatMap((name) => rowOf(name, group, mark.tag));
   const members = new Set(rows.filter(({ own }) => own).map(({ pid }) => pid));

@@ -33,7 +33,8 @@ export class McpService {
   #failure: string | undefined;
   #stale = false;
   readonly #open = new Set<Connection>();
-  readonly #stop = new AbortController();
+  #stop = new AbortController();
+  #closed = false;
 
   constructor(config: McpServerConfig, parts: ServiceParts) {
     this.config = config;
@@ -102,11 +103,19 @@ export class McpService {
     if (!enabled && this.#connection !== undefined) this.#drop(this.#connection, "it was switched off");
   }
 
-  async close(): Promise<void> {
-    this.#enabled = false;
+  /** Ends all connections, and calls under way with them. The next use connects again. */
+  async disconnect(): Promise<void> {
     this.#stop.abort(new CapstanError("closed", `MCP server ${this.config.name} was closed`));
     await this.#connecting?.catch(() => undefined);
     await Promise.all(Array.from(this.#open, (connection) => connection.close()));
+    this.#connection = undefined;
+    this.#stop = new AbortController();
+  }
+
+  /** For good. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.disconnect();
   }
 
   get #live(): Connection | undefined {
@@ -282,6 +291,7 @@ export class McpService {
   }
 
   #refuseWhenOff(): void {
+    if (this.#closed) throw new CapstanError("closed", `MCP server ${this.config.name} was closed`);
     this.#stop.signal.throwIfAborted();
     if (!this.#enabled) throw new CapstanError("mcp-failed", `MCP server ${this.config.name} is switched off`);
   }

@@ -209,6 +209,26 @@ describe("mcpHandler", () => {
     expect((await client.listTools()).tools).toHaveLength(3);
   });
 
+  it("MCP-13 tells a client that asked for it how far a tool is", async () => {
+    const slow = tool({
+      name: "slow",
+      description: "Takes steps.",
+      input: z.object({}),
+      execute: (_input, { progress }) => {
+        progress({ progress: 1, total: 2, message: "half" });
+        progress({ chunk: "x" });
+        return "done";
+      },
+    });
+    const { url } = await listen({ tools: [slow] });
+    for (const mode of MODES) {
+      const client = await connect(url, mode);
+      const seen: unknown[] = [];
+      await client.callTool({ name: "slow", arguments: {} }, { onprogress: (update) => seen.push(update.progress) });
+      expect(seen).toEqual([1, 2]);
+    }
+  });
+
   it("MCP-13 refuses what cannot be served", async () => {
     await expect(serveMcpStdio({ tools: [asks] })).rejects.toMatchObject({ code: "tool-invalid" });
     await expect(serveMcpStdio({ agents: [helper] })).rejects.toMatchObject({ code: "config-invalid" });

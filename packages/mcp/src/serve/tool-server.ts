@@ -132,6 +132,23 @@ function toolContextOf({ mcpReq, http }: ServerContext, workspace: Workspace | u
     },
     session: { id: callId, metadata: {} },
     actor: { id: "mcp", door: http === undefined ? "mcp-stdio" : "mcp-http" },
-    progress: () => undefined,
+    progress: progressOf(mcpReq),
+  };
+}
+
+/** Tells a client that asked for it; a client that went away is told nothing. */
+function progressOf({ _meta, notify }: ServerContext["mcpReq"]): ToolContext["progress"] {
+  const token = _meta?.progressToken;
+  if (token === undefined) return () => undefined;
+  let count = 0;
+  return ({ progress, total, message }) => {
+    count = Math.max(count + 1, progress ?? 0); // it must grow
+    const params = {
+      progressToken: token,
+      progress: progress ?? count,
+      ...(total !== undefined && { total }),
+      ...(message !== undefined && { message }),
+    };
+    notify({ method: "notifications/progress", params }).catch(() => undefined);
   };
 }

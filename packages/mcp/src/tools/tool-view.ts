@@ -2,6 +2,7 @@
 
 import { messageOf, type Json } from "@capstan/core";
 import type { McpServerConfig, RemoteTool } from "../config/server-config.ts";
+import { isToolName } from "../config/server-name.ts";
 import { MCP_LIMITS } from "../limits.ts";
 import { type McpHooks, timeLimited } from "../mcp-hooks.ts";
 import { readSchema } from "./remote-schema.ts";
@@ -62,7 +63,7 @@ async function throughHook(
 
 function offer(tool: RemoteTool, seen: ReadonlySet<string>, problems: string[]): OfferedTool | undefined {
   const refuse = (why: string): undefined => void problems.push(`${shown(tool.name)} is not offered: ${why}`);
-  if (!/^[A-Za-z0-9_./-]{1,128}$/.test(tool.name)) return refuse("its name has characters that no rule could name");
+  if (!isToolName(tool.name)) return refuse("its name has characters that no rule could name");
   if (seen.has(tool.name)) return refuse("there is one of that name already");
   const input = readSchema(tool.inputSchema);
   if (input.problem !== undefined) return refuse(input.problem);

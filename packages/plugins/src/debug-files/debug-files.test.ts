@@ -125,6 +125,21 @@ describe("debugFiles", () => {
     await chmod(folder, 0o700);
   });
 
+  it("OBS-01 goes on behind the files that another process wrote meanwhile", async () => {
+    const runtime = await testRuntime({ agents: [workerOf()] });
+    const session = await runtime.session({ agent: "worker" });
+    await (await session.send("Go")).result();
+    await (await session.send("Again")).result();
+    const at = join(folder, session.id, "debugger");
+    await expect.poll(() => readdir(at)).toContain("api_response_3.json");
+    for (const name of ["api_request_4.json", "api_response_4.json"]) await writeFile(join(at, name), '"theirs"');
+    await (await session.send("And again")).result();
+    await runtime.close();
+    const files = await filesOf(session.id);
+    expect(files.get("api_request_4.json")).toBe("theirs");
+    expect(files.get("api_response_5.json")).toMatchObject({ error: "No key" });
+  });
+
   it("refuses options that it cannot keep", () => {
     for (const options of [{ folder: "relative" }, { folder: "/tmp/x", maxFiles: 0 }])
       expect(() => debugFiles(options)).toThrowError(expect.objectContaining({ code: "plugin-invalid" }));

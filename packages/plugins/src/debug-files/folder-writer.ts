@@ -49,12 +49,25 @@ export class FolderWriter {
   }
 
   async #store(kind: FileKind, text: () => string, pair?: Pair): Promise<void> {
-    if (!this.#opened) await this.#open();
-    const number = pair?.number ?? this.#next.get(kind) ?? 1;
-    if (pair !== undefined) pair.number = number;
-    this.#next.set(kind, Math.max(this.#next.get(kind) ?? 1, number + 1));
-    const name = `${kind}_${number}.json`;
-    const handle = await open(join(this.#folder, name), "wx", 0o600); // never over what is there, never through a link
+    for (let attempt = 1; ; attempt++) {
+      if (!this.#opened) await this.#open();
+      const number = pair?.number ?? this.#next.get(kind) ?? 1;
+      try {
+        await this.#create(`${kind}_${number}.json`, text);
+        this.#next.set(kind, Math.max(this.#next.get(kind) ?? 1, number + 1));
+        if (pair !== undefined) pair.number = number;
+        return;
+      } catch (error) {
+        // another process had the session meanwhile, and went on with the numbers
+        if (attempt === 2 || pair?.number !== undefined || !isTaken(error)) throw error;
+        this.#opened = false;
+      }
+    }
+  }
+
+  /** Never over what is there, never through a link. */
+  async #create(name: string, text: () => string): Promise<void> {
+    const handle = await open(join(this.#folder, name), "wx", 0o600);
     try {
       await handle.writeFile(cut(text()));
     } finally {
@@ -84,6 +97,10 @@ export class FolderWriter {
 
 /** Two files that share a number: a request and its response, a call and its result. */
 export type Pair = { number?: number };
+
+function isTaken(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "EEXIST";
+}
 
 function cut(text: string): string {
   const bytes = Buffer.from(text);

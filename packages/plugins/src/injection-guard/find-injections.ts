@@ -25,6 +25,7 @@ const FEW = 8;
 const HIDDEN = /[\u202a-\u202e\u2066-\u2069\u{e0001}-\u{e007f}]/u;
 const ZERO_WIDTH = /[\u00ad\u061c\u180e\u200b-\u200f\u2060-\u2065\u206a-\u206f\ufeff]|[\u{e0100}-\u{e01ef}]/gu;
 /** Flags of regions are a black flag and tags that end with a cancel tag. */
+const BLACK_FLAG = "\u{1f3f4}";
 const REGION_FLAG = /\u{1f3f4}[\u{e0020}-\u{e007e}]{1,8}\u{e007f}/gu;
 /** All but colours: titles, links and the clipboard, the cursor, the screen. */
 // eslint-disable-next-line no-control-regex -- these are what is looked for
@@ -39,17 +40,17 @@ const ORDERS =
 const SIGNS: readonly (readonly [InjectionCode, RegExp])[] = [
   [
     "fake-role",
-    /<\/?(?:system|assistant|user|human|developer|instructions?|system-reminder|tool_results?|function_results?|tool_use|important_instructions)(?: [^<>]{0,80})?>|<\|(?:im_start|im_end|system|user|assistant|endoftext|start_header_id|eot_id)[^|<>]{0,20}\|>|\[\/?(?:inst|system|sys)\]|<<\/?sys>>|#{2,6} ?(?:system|new system) (?:prompt|message|instructions?)|(?:^|\n) ?(?:system|developer|human|assistant) ?(?:prompt|message|override|note)? ?: /,
+    /<\/?(?:system|assistant|developer|system-reminder|tool_results?|function_results?|tool_use|important_instructions)(?: [^<>]{0,80})?>|<\|(?:im_start|im_end|system|user|assistant|endoftext|start_header_id|eot_id)[^|<>]{0,20}\|>|\[\/?(?:inst|system|sys)\]|<<\/?sys>>|#{2,6} ?(?:system|new system) (?:prompt|message|instructions?)|(?:^|\n) ?(?:(?:system|developer) (?:prompt|message|override|note|instructions?)|human|assistant) ?: /,
   ],
   [
     "override",
     new RegExp(
-      `(?:ignore|disregard|forget|override|bypass|discard|do not follow|don't follow|stop following) (?:${OTHERS} ){0,6}${ORDERS}|(?:new|updated|revised|real|actual|additional) (?:system )?(?:instructions?|prompt|task|directive) ?(?::|follow|from|are|is)|you (?:are|will be) now (?:in|a|an|the|acting) |from now on,? you (?:are|must|will|should)|(?:enable|enter|switch to|activate) (?:developer|debug|god|admin|jailbreak|dan) mode`,
+      `(?:ignore|disregard|forget|override|bypass|discard|do not follow|don't follow|stop following) (?:${OTHERS} ){0,6}${ORDERS}|(?:new|updated|revised|real|actual|additional) (?:system )?(?:instructions?|prompt|directives?) ?(?::|follow)|you (?:are|will be) now (?:acting |playing |in (?:\\w+ )?mode|(?:an?|the) (?:[\\w-]+ ){0,3}(?:ai|assistant|model|agent|bot|system)\\b)|from now on,? you (?:are|must|will|should)|(?:enable|enter|switch to|activate) (?:developer|debug|god|admin|jailbreak|dan) mode`,
     ),
   ],
   [
     "fake-approval",
-    /(?:user|human|owner|admin(?:istrator)?|operator|developer|anthropic|openai|security team) (?:has|have|had)? ?(?:already |now |explicitly |just )?(?:approved|authori[sz]ed|confirmed|consented|allowed|permitted|granted)|(?:permission|approval|consent|authori[sz]ation) (?:has been|was|is|already|now) (?:already |now |hereby )?(?:granted|given|approved|obtained)|you (?:are|have been) (?:hereby |now |fully |already )?(?:authori[sz]ed|permitted|pre-?approved|cleared) to|no (?:further )?(?:confirmation|approval|permission) (?:is |are )?(?:needed|required|necessary)|without (?:asking|confirming with|checking with|waiting for) (?:the )?(?:user|human|anyone|permission|confirmation|approval)/,
+    /(?:user|human|owner|admin(?:istrator)?|operator|developer|anthropic|openai|security team) (?:has|have|had)? ?(?:already |now |explicitly |just )?(?:approved|authori[sz]ed|confirmed|consented|allowed|permitted|granted)|(?:permission|approval|consent|authori[sz]ation) (?:has been|was|is|already|now) (?:already |now |hereby )?(?:granted|given|approved|obtained)|you (?:are|have been) (?:hereby |now |fully |already )?(?:authori[sz]ed|permitted|pre-?approved|cleared) to|no (?:further|user|human|additional) (?:confirmation|approval|permission) (?:is |are )?(?:needed|required|necessary)|without (?:asking|confirming with|checking with|waiting for) (?:the )?(?:user|human|anyone|permission|confirmation|approval)/,
   ],
   [
     "concealment",
@@ -57,11 +58,11 @@ const SIGNS: readonly (readonly [InjectionCode, RegExp])[] = [
   ],
   [
     "addressed-to-agent",
-    /(?:attention|important|urgent|note|message|instructions?|notice) ?(?::|-|to|for|from)? ?(?:to |for )?(?:all |any |the )?(?:ai|llm|language model|assistant|agent|chatbot|claude|chatgpt|gpt|gemini|copilot)s?\b|(?:if you are|as) (?:an? |the )?(?:ai|llm|language model|ai assistant|ai agent|automated agent|coding agent)\b[^.\n]{0,60}(?:must|should|need|please|have to|you|your)|(?:ai|llm) (?:assistants?|agents?|models?) (?:reading|processing|that reads?|summari[sz]ing|who read) this/,
+    /(?:attention|important|urgent|notice)[ :,-]{1,3}(?:to |for )?(?:all |any |the )?(?:ai|llm|language model|chatbot|claude|chatgpt|gemini|copilot)s?\b|(?:note|message|instructions?) (?:to|for) (?:all |any |the )?(?:ai|llm|language model|assistant|agent|chatbot|claude|chatgpt|gemini|copilot)s?\b|(?:if you are|as) (?:an? |the )?(?:ai|llm|language model|ai assistant|ai agent|automated agent|coding agent)\b[^.\n]{0,60}(?:must|should|need|please|have to|you|your)|(?:ai|llm) (?:assistants?|agents?|models?) (?:reading|processing|that reads?|summari[sz]ing|who read) this/,
   ],
   [
     "exfiltration",
-    /(?:send|post|upload|forward|e-?mail|transmit|exfiltrate|leak|submit|append|include|put) [^.\n]{0,60}(?:api[ _-]?keys?|passwords?|credentials?|secrets?|tokens?|private keys?|ssh keys?|environment variables|\.env|conversation|chat history|system prompt|contents? of)[^.\n]{0,60}(?:to|at|into|in|as|via) [^.\n]{0,20}(?:https?:|www\.|[\w.-]{1,64}@|url|link|image|query|webhook|server)|(?:repeat|print|reveal|output|show|display) (?:your|the) (?:entire |full |whole |original |initial )?(?:system prompt|instructions above|initial instructions|hidden instructions)/,
+    /(?:send|post|upload|forward|e-?mail|transmit|exfiltrate|leak|submit|append|include|put) [^.\n]{0,40}(?:api[ _-]?keys?|passwords?|credentials?|secrets?|tokens?|private keys?|ssh keys?|environment variables|\.env|conversation|chat history|system prompt|contents? of)[^.\n]{0,40}(?:to|at|into|in|as|via) [^.\n]{0,20}(?:https?:|www\.|[\w.-]{1,64}@|url|link|image|query|webhook|server)|(?:repeat|print|reveal|output|show|display) (?:your|the) (?:entire |full |whole |original |initial )?(?:system prompt|instructions above|initial instructions|hidden instructions)/,
   ],
 ];
 
@@ -79,10 +80,12 @@ export function findInjections(text: string): readonly Injection[] {
     found.push({ code: "invisible", excerpt: excerptOf(plain, hidden?.index ?? plain.search(ZERO_WIDTH)) });
   const control = CONTROL.exec(plain);
   if (control !== null) found.push({ code: "control-sequence", excerpt: excerptOf(plain, control.index) });
-  const words = normalized(plain);
+  const lines = normalized(plain);
+  const words = lines.replace(/(?<=[\w,])\n(?=\w)/g, " "); // what a line end cut in two
   for (const [code, sign] of SIGNS) {
-    const match = sign.exec(words);
-    if (match !== null) found.push({ code, excerpt: excerptOf(words, match.index) });
+    const searched = code === "fake-role" ? lines : words;
+    const match = sign.exec(searched);
+    if (match !== null) found.push({ code, excerpt: excerptOf(searched, match.index) });
   }
   const smuggled = tagText(plain);
   if (smuggled !== "" && found.every(({ code }) => code !== "override") && /\w{3}/.test(smuggled))
@@ -92,15 +95,11 @@ export function findInjections(text: string): readonly Injection[] {
 
 /** Characters that hide or turn things around are shown as `\u{...}`; all else stays as it is. */
 export function revealed(text: string): string {
-  const flags: string[] = [];
-  const kept = text.replace(REGION_FLAG, (flag) => `\u0000${flags.push(flag) - 1}\u0000`);
-  if (!HIDDEN.test(kept) && !CONTROL.test(kept)) return text;
+  const hidden = new RegExp(`${REGION_FLAG.source}|${HIDDEN.source}`, "gu");
+  const escaped = (character: string): string => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
   return text
-    .replaceAll(new RegExp(HIDDEN.source, "gu"), (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
-    .replaceAll(
-      new RegExp(CONTROL.source, "g"),
-      (sequence) => `\\u{${sequence.charCodeAt(0).toString(16)}}${sequence.slice(1)}`,
-    );
+    .replaceAll(hidden, (found) => (found.startsWith(BLACK_FLAG) ? found : escaped(found)))
+    .replaceAll(new RegExp(CONTROL.source, "g"), (sequence) => `${escaped(sequence)}${sequence.slice(1)}`);
 }
 
 /** Letters of other scripts that look like Latin ones. */
@@ -117,8 +116,7 @@ function normalized(text: string): string {
     .replace(/[аеорсухіѕјһԁԛԝ]/g, (letter) => LOOK_ALIKES.get(letter) ?? letter)
     .replaceAll("\u2019", "'")
     .replace(/[^\S\n]+/g, " ")
-    .replace(/\n[ \n]*/g, "\n")
-    .replace(/(?<=[\w,])\n(?=\w)/g, " ");
+    .replace(/\n[ \n]*/g, "\n");
 }
 
 /** What stands in tag characters, which mirror ASCII and cannot be seen. */

@@ -31,10 +31,15 @@ async function readText(request: Request): Promise<string> {
   if (request.body === null) return "";
   const pieces: Uint8Array[] = [];
   let size = 0;
-  for await (const piece of request.body as unknown as AsyncIterable<Uint8Array>) {
-    size += piece.length;
-    if (size > SERVER_LIMITS.bodyBytes) throw tooLarge();
-    pieces.push(piece);
+  try {
+    for await (const piece of request.body as unknown as AsyncIterable<Uint8Array>) {
+      size += piece.length;
+      if (size > SERVER_LIMITS.bodyBytes) throw tooLarge();
+      pieces.push(piece);
+    }
+  } catch (cause) {
+    if (CapstanError.is(cause)) throw cause;
+    throw new CapstanError("aborted", "The body of the request broke off", { cause });
   }
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(pieces)).trim();

@@ -3,6 +3,7 @@
 import { CapstanError, type ErrorCode, type Problem, toProblem } from "@capstan/core";
 
 const STATUS: { readonly [code in ErrorCode]?: number } = {
+  aborted: 400,
   "agent-unknown": 404,
   "blob-missing": 404,
   "blob-too-large": 413,
@@ -32,7 +33,7 @@ export function problemOf(error: unknown): Problem {
   return { code: "run-failed", message: "The server failed; its operator can see why", retryable: false };
 }
 
-export function statusOf(error: unknown): number {
+function statusOf(error: unknown): number {
   return CapstanError.is(error) ? (STATUS[error.code] ?? 500) : 500;
 }
 

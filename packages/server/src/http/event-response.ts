@@ -10,7 +10,7 @@ type Format = "events" | "anthropic" | "ndjson";
 /** Opens the events; `signal` ends them. */
 export type OpenEvents = (signal: AbortSignal) => AsyncIterable<Envelope>;
 
-/** Resolves when the first event is there or the wait for it is on: what cannot be read is an error with a status. */
+/** `after`: where the reader stands. Throws `cursor-invalid`, and `limit-reached` for one stream too many. */
 export async function eventResponse(call: Call<unknown>, open: OpenEvents, after?: Cursor): Promise<Response> {
   const format = formatOf(call.query.get("format") ?? "events");
   const giveBack = call.door.takeStream(call.caller);
@@ -22,7 +22,7 @@ export async function eventResponse(call: Call<unknown>, open: OpenEvents, after
     giveBack();
   };
   try {
-    const first = await firstOf(events);
+    const first = after === undefined ? { next: events.next() } : await firstOf(events);
     const ndjson = format === "ndjson";
     // where the reader stands before anything came: cut off now, it would not know
     const stands = ndjson || after === undefined ? "" : `id: ${after}\n\n`;
@@ -46,7 +46,7 @@ function formatOf(name: string): Format {
 
 type Pending = { readonly next: Promise<IteratorResult<Envelope>> };
 
-/** A session that is not there says so at once; one that is silent must not hold up the answer. */
+/** A wrong cursor is an error with a status; a session that is silent must not hold up the answer. */
 async function firstOf(events: AsyncIterator<Envelope>): Promise<Pending> {
   const next = events.next();
   let failed: { readonly error: unknown } | undefined;

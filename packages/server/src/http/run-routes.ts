@@ -18,7 +18,7 @@ import { json } from "./errors.ts";
 import { eventResponse } from "./event-response.ts";
 import { type Call, type Door, type Route, route } from "./route.ts";
 import { type SendBody, sendBody, sendNewBody } from "./schemas.ts";
-import { integer, openingOf, sessionOf } from "./session-routes.ts";
+import { idempotencyKeyOf, integer, openingOf, sessionOf } from "./session-routes.ts";
 
 export const runRoutes: readonly Route[] = [
   route({
@@ -105,16 +105,16 @@ function sendOptions(
   const parts = input as string | readonly Part[]; // what the schema let through is said by people
   if (typeof parts !== "string" && parts.some((part) => part.type === "file" && part.data.type === "blob"))
     refuseUntrusted(caller, { blob: true });
-  const key = request.headers.get("idempotency-key");
+  const key = idempotencyKeyOf(request);
   const output = outputSchema === undefined ? {} : { output: jsonSchema<string>(outputSchema as Json) };
   return {
     input: parts,
-    options: { ...options, ...output, ...(key !== null && { idempotencyKey: key }) } as SendOptions,
+    options: { ...options, ...output, ...(key !== undefined && { idempotencyKey: key }) } as SendOptions,
   };
 }
 
 /** A run that was just sent may stand in the mailbox yet. Throws `input-invalid` when there is none of this id. */
-export async function runOf(call: Call<unknown>): Promise<Run> {
+async function runOf(call: Call<unknown>): Promise<Run> {
   const session = await sessionOf(call);
   const id = call.param("run");
   const now = id === "latest" || call.query.get("appear") === "0";

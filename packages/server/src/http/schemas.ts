@@ -1,6 +1,7 @@
 /** Bodies of the HTTP door. Unknown members are refused: a misspelt one would be an option that is not kept. */
 
 import { WIRE_LIMITS } from "@capstan/wire";
+import type { FilePart, IfBusy, Json, Limits, Metadata, Tags, TextPart, WorkspaceRef } from "@capstan/core";
 import { z } from "zod";
 
 const id = z.string().min(1).max(WIRE_LIMITS.idChars);
@@ -60,23 +61,56 @@ const opening = {
     .exactOptional(),
 };
 
-export const createBody = z.strictObject(opening);
-export const sendBody = z.strictObject(sending);
-export const sendNewBody = z.strictObject({ ...opening, ...sending });
-export const updateBody = z.strictObject({
+export type CreateBody = {
+  readonly agent: string;
+  readonly key?: string;
+  readonly title?: string;
+  readonly metadata?: Metadata;
+  readonly mode?: string;
+  readonly workspace?: string | WorkspaceRef;
+  /** Checked by core. */
+  readonly messages?: readonly unknown[];
+};
+export type SendBody = {
+  readonly input: string | readonly (TextPart | FilePart)[];
+  readonly ifBusy?: IfBusy;
+  readonly tags?: Tags;
+  readonly outputSchema?: { readonly [member: string]: Json };
+  readonly model?: string;
+  readonly instructions?: string;
+  readonly settings?: { readonly [member: string]: Json };
+  readonly tools?: readonly string[];
+  readonly plugins?: readonly string[];
+  readonly limits?: Limits;
+  readonly mode?: string;
+};
+export type UpdateBody = {
+  readonly title?: string;
+  readonly metadata?: Metadata;
+  readonly mode?: string;
+  readonly model?: string;
+};
+
+export const createBody: z.ZodType<CreateBody> = z.strictObject(opening);
+export const sendBody: z.ZodType<SendBody> = z.strictObject(sending);
+export const sendNewBody: z.ZodType<CreateBody & SendBody> = z.strictObject({ ...opening, ...sending });
+export const updateBody: z.ZodType<UpdateBody> = z.strictObject({
   title: z.string().max(1_000).exactOptional(),
   metadata: metadata.exactOptional(),
   mode: id.exactOptional(),
   model: id.exactOptional(),
 });
 /** Whether the answer fits its request is core's to say. */
-export const respondBody = z.strictObject({ requestId: id, answer: z.looseObject({ type: z.string() }) });
-export const interruptBody = z.strictObject({ runId: id.exactOptional() });
-export const withdrawBody = z.strictObject({ inputId: id });
-export const forkBody = z.strictObject({ at: z.int().min(1).exactOptional(), keepKey: z.boolean().exactOptional() });
+export const respondBody: z.ZodType<{ readonly requestId: string; readonly answer: { readonly type: string } }> =
+  z.strictObject({ requestId: id, answer: z.looseObject({ type: z.string() }) });
+export const interruptBody: z.ZodType<{ readonly runId?: string }> = z.strictObject({ runId: id.exactOptional() });
+export const withdrawBody: z.ZodType<{ readonly inputId: string }> = z.strictObject({ inputId: id });
+export const forkBody: z.ZodType<{ readonly at?: number; readonly keepKey?: boolean }> = z.strictObject({
+  at: z.int().min(1).exactOptional(),
+  keepKey: z.boolean().exactOptional(),
+});
 /** `useChat`'s own; read by `parseUiPost`. */
-export const chatBody = z.looseObject({ id, messages: z.array(z.unknown()) });
-
-export type CreateBody = z.infer<typeof createBody>;
-export type SendBody = z.infer<typeof sendBody>;
-export type SendNewBody = z.infer<typeof sendNewBody>;
+export const chatBody: z.ZodType<{ readonly id: string; readonly messages: readonly unknown[] }> = z.looseObject({
+  id,
+  messages: z.array(z.unknown()),
+});

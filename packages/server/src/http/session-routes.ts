@@ -1,14 +1,8 @@
 /** Sessions over HTTP: made, listed, read, changed, forked and removed. */
 
-import {
-  type Answer,
-  CapstanError,
-  type Metadata,
-  type Runtime,
-  type Session,
-  type SessionFilter,
-} from "@capstan/core";
+import { type Answer, CapstanError, type Runtime, type Session, type SessionFilter } from "@capstan/core";
 import type { OpenSession, SessionStatus, SessionView } from "@capstan/core";
+import { WIRE_LIMITS } from "@capstan/wire";
 import { SERVER_LIMITS } from "../server-limits.ts";
 import { refuseUntrusted } from "./caller.ts";
 import { json } from "./errors.ts";
@@ -31,8 +25,8 @@ export const sessionRoutes: readonly Route[] = [
     summary: "Opens a session, or the one that `key` names.",
     body: createBody,
     run: async (call) => {
-      const idempotencyKey = call.request.headers.get("idempotency-key");
-      const key = call.body.key ?? (idempotencyKey === null ? undefined : `create/${idempotencyKey}`);
+      const idempotencyKey = idempotencyKeyOf(call.request);
+      const key = call.body.key ?? (idempotencyKey === undefined ? undefined : `create/${idempotencyKey}`);
       const session = await openSession(call, { ...call.body, ...(key !== undefined && { key }) });
       return json(named(session), 201);
     },
@@ -61,7 +55,7 @@ export const sessionRoutes: readonly Route[] = [
     run: async (call) => {
       const { mode, model } = call.body;
       refuseUntrusted(call.caller, { mode, model });
-      await (await sessionOf(call)).update(call.body as { title?: string; metadata?: Metadata });
+      await (await sessionOf(call)).update(call.body);
       return noContent();
     },
   }),
@@ -186,7 +180,7 @@ export function sessionOf({ runtime, param }: Pick<Call<unknown>, "runtime" | "p
   return runtime.session(param("id"));
 }
 
-export function named({ id, key, agent }: Session): { readonly id: string; readonly agent: string } {
+function named({ id, key, agent }: Session): { readonly id: string; readonly agent: string } {
   return { id, agent, ...(key !== undefined && { key }) };
 }
 
@@ -229,6 +223,14 @@ function filterOf(query: URLSearchParams): SessionFilter {
 
 function limitOf(query: URLSearchParams, otherwise: number = SERVER_LIMITS.listed): number {
   return integer(query, "limit", SERVER_LIMITS.mostListed) ?? otherwise;
+}
+
+/** Throws `input-invalid` for one that is empty or too long. */
+export function idempotencyKeyOf(request: Request): string | undefined {
+  const key = request.headers.get("idempotency-key");
+  if (key === null) return undefined;
+  if (key !== "" && key.length <= WIRE_LIMITS.idChars) return key;
+  throw new CapstanError("input-invalid", `Idempotency-Key must have 1 to ${WIRE_LIMITS.idChars} characters`);
 }
 
 /** A whole number from 0; more than `most` is `most`. Throws `input-invalid`. */

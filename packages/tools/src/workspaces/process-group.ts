@@ -40,17 +40,19 @@ export function findOrphans(): readonly Found[] {
 }
 
 /**
- * Sends SIGTERM, after a grace SIGKILL, until `find` finds nothing or `killMs` are over. Returns how many were found.
- * The same process is asked once; what it starts meanwhile is found again.
+ * Sends SIGTERM, after a grace SIGKILL, until `find` finds nothing or `killMs` are over since the first SIGKILL, however
+ * long a look takes on a busy machine. Returns how many were found. The same process is asked once; what it starts
+ * meanwhile is found again.
  */
 export async function endProcesses(find: () => readonly Found[], clock: Clock): Promise<number> {
   const seen = new Set<string>();
   const graceEnd = clock.monotonic() + TOOL_LIMITS.killGraceMs;
-  const end = graceEnd + TOOL_LIMITS.killMs;
+  let end = Number.POSITIVE_INFINITY;
   for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 2, 40)) {
     const found = find();
     const now = clock.monotonic();
     if (found.length === 0 || now > end) return seen.size;
+    if (now >= graceEnd) end = Math.min(end, now + TOOL_LIMITS.killMs);
     for (const one of found) {
       const name = `${one.pid}:${one.start}`;
       if (now >= graceEnd) signalTo(one, "SIGKILL");

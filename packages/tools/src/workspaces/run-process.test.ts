@@ -8,8 +8,8 @@ import { afterEach, beforeEach, describe, it, vi } from "vitest";
 import { temporaryWorkspace, type TemporaryWorkspace } from "../temporary-workspace.ts";
 import { TOOL_LIMITS } from "../tool-limits.ts";
 import { endLeftovers } from "./local.ts";
-import { findProcesses } from "./process-group.ts";
-import { isOrphanTag, newTag, RUN_FOLDER, tagValue } from "./run-tag.ts";
+import { endProcesses, findProcesses } from "./process-group.ts";
+import { isOrphanTag, newTag, RUN_FOLDER, startOf, tagValue } from "./run-tag.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 }); // processes take their time on a busy machine
 
@@ -177,6 +177,26 @@ describe("run tags", () => {
     const all = findProcesses({ tag: "", group: process.pid, since: "0" }).map(({ pid }) => pid);
     assert.ok(!all.includes(process.pid) && !all.includes(1));
     assert.deepEqual(findProcesses({ tag: "", group: process.pid, since: "99999999999999" }), []);
+  });
+});
+
+describe("endProcesses", () => {
+  it("G10 kills what does not obey, also where a look for processes takes longer than all its deadlines", async () => {
+    const stubborn = spawn("/bin/bash", ["-c", "trap '' TERM; echo on; exec sleep 5000"], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const gone = once(stubborn, "exit");
+    await once(stubborn.stdout, "data");
+    const { pid = 0 } = stubborn;
+    const found = { pid, start: startOf(pid) ?? "" };
+    let nowMs = 0;
+    const find = (): readonly (typeof found)[] => {
+      nowMs += 10_000;
+      return stubborn.exitCode === null && stubborn.signalCode === null ? [found] : [];
+    };
+    await endProcesses(find, { ...systemClock, monotonic: () => nowMs });
+    setTimeout(() => stubborn.kill("SIGINT"), 5_000).unref(); // it does not outlive a failure
+    assert.deepEqual(await gone, [null, "SIGKILL"]);
   });
 });
 
