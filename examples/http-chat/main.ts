@@ -28,25 +28,22 @@ const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/agen
 
 // what useChat({ id, transport }) does with it
 const transport = chatTransport({ api: `${url}/chat/guide`, headers: { authorization: "Bearer secret-of-ann" } });
+const chatId = crypto.randomUUID();
 const message = { id: "m1", role: "user", parts: [{ type: "text", text: "Umbrella in Oslo?" }] };
 let said = "";
-for await (const chunk of await transport.sendMessages({
-  chatId: "oslo",
-  messages: [message],
-  trigger: "submit-message",
-})) {
+for await (const chunk of await transport.sendMessages({ chatId, messages: [message], trigger: "submit-message" })) {
   if (chunk.type === "text-delta") said += chunk.delta;
 }
 assert.equal(said, "Take an umbrella.");
 
 // the same conversation from a program: its key is the chat's id
 await using remote = remoteRuntime(url, { token: "secret-of-ann" });
-const session = await remote.session({ agent: "guide", key: "oslo" });
+const session = await remote.session({ agent: "guide", key: chatId });
 const run = await session.send("And tomorrow?");
 for await (const { text } of run.deltas()) process.stdout.write(text);
 console.log();
 assert.equal(await run.text(), "Tomorrow too.");
-assert.equal((await transport.messages("oslo")).length, 4);
+assert.equal((await transport.messages(chatId)).length, 4);
 
 await assert.rejects(remoteRuntime(url, { token: "guessed" }).sessions(), { code: "permission-denied" });
 handle.close();

@@ -79,9 +79,11 @@ describe.concurrent("capstan acp", { timeout: 120_000 }, () => {
       await expect(lost).rejects.toThrow("SIGKILL");
     }
     await using client = editor(it);
-    expect(textOf((await client.prompt("three")).message)).toBe("Second, after the crash.Third.");
+    expect(textOf((await client.prompt("three")).message)).toMatch(/Third\.$/);
     expect(it.events.findLast((event) => event.type === "session.opened")).toMatchObject({ by: "load" });
-    expect(client.getMessages().map(textOf).join("|")).toContain("one|First.|two");
+    const said = client.getMessages().map(textOf).join("|");
+    expect(said).toContain("one|First.|two");
+    expect(said).toContain("Second, after the crash."); // by the process that took the session up first
   });
 
   it("ACP-06 keeps standard output for the protocol and ends with its input", async () => {

@@ -28,7 +28,7 @@ type Shell = {
   readonly child: ChildProcessWithoutNullStreams;
   readonly lines: readonly Line[];
   readonly text: () => string;
-  ask(request: object & { readonly id: unknown }): Promise<Line>;
+  ask(request: { readonly id: unknown; readonly [field: string]: unknown }): Promise<Line>;
   line(is: (line: Line) => boolean): Promise<Line>;
 };
 

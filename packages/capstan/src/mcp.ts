@@ -44,6 +44,6 @@ export {
   type McpHandler,
   type McpHandlerOptions,
   type McpStdio,
-  serveMcpStdio,
+  serveMcp,
   type ServeMcpOptions,
 } from "@capstan/mcp/server";

@@ -1,6 +1,6 @@
 /** How a call came out: its status and what the model reads of it. */
 
-import type { FactOf, NewFact, ToolStatus } from "./event.ts";
+import type { FactOf, ToolStatus } from "./event.ts";
 import { errorOutput, type ToolCallPart, type ToolOutput } from "./message.ts";
 
 /** `by`: the plugin that decided on the call in place of its tool. `handoff`: the agent that takes the session over. */

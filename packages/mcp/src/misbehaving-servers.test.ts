@@ -98,6 +98,20 @@ describe("a server that breaks in use", () => {
     }
   });
 
+  it("MCP-06 takes a server that refuses to be asked for a sign of life for one that is there", async () => {
+    await using server = odd("no-ping");
+    for (let round = 0; round < 2; round += 1) expect((await server.call()).type).toBe("answered");
+    expect(server.events.filter(({ type }) => type === "server.connected")).toHaveLength(1);
+  });
+
+  it("MCP-10 waits once for a server that does not answer what it does not know", async () => {
+    await using server = odd("silent", { bootstrapMs: 1_000 });
+    expect((await server.call()).type).toBe("answered");
+    await server.service.reconnect(never);
+    expect((await server.call()).type).toBe("answered");
+    expect((await readFile(server.file, "utf8")).match(/probed/g)).toHaveLength(1);
+  });
+
   it("MCP-06 connects again before a call when the server has ended since", async () => {
     await using server = odd("exit-after-call");
     expect(await server.call()).toMatchObject({ type: "answered" });

@@ -6,6 +6,6 @@ export {
   type McpHandler,
   type McpHandlerOptions,
   type McpStdio,
-  serveMcpStdio,
+  serveMcp,
   type ServeMcpOptions,
 } from "./serve/serve-mcp.ts";

@@ -5,6 +5,7 @@ import {
   agent,
   type Fact,
   isLive,
+  LIMITS,
   memoryStore,
   type OpenRequest,
   openRuntime,
@@ -12,7 +13,7 @@ import {
   systemClock,
   systemIds,
 } from "@capstan/core";
-import { scriptedModel } from "@capstan/core/testing";
+import { scriptedModel, testRuntime } from "@capstan/core/testing";
 import { describe, expect, it } from "vitest";
 import { acpAgent } from "./acp-agent.ts";
 import type { AcpAgentOptions } from "./agent-work.ts";
@@ -108,5 +109,42 @@ describe("acpAgent", { timeout: 60_000 }, () => {
     expect(await call("crash")).toMatchObject({ isError: true, text: expect.stringContaining("code 7") as string });
     const none = await call("x", { command: "/no/such/program", args: [] });
     expect(none).toMatchObject({ isError: true, text: expect.stringContaining("could not be started") as string });
+  });
+
+  it("ACP-01 keeps the agent waiting while nobody answers and the run is parked, and goes on with the answer", async () => {
+    const folder = await realpath(await mkdtemp(join(tmpdir(), "capstan-acp-agent-")));
+    const helper = acpAgent({
+      name: "helper",
+      description: "Helps.",
+      command: process.execPath,
+      args: [PROGRAM],
+      env: { AGENT_STORE: folder },
+    });
+    const model = scriptedModel([{ calls: [{ name: "helper", input: { task: "ask a.txt" } }] }, { text: "Done." }]);
+    const lead = agent({
+      name: "lead",
+      model,
+      instructions: "Lead.",
+      tools: [helper],
+      permission: { allow: ["helper"] },
+    });
+    const workspaces = {
+      local: async (root: string) =>
+        ({ kind: "local", root, confinement: "none", close: async () => undefined }) as never,
+    };
+    await using runtime = await testRuntime({ agents: [lead], workspaces, permission: { mode: "ask" } });
+    const run = await runtime.send("lead", "Go", { workspace: folder });
+    const waiting = await run.result();
+    const [request] = waiting.requests;
+    expect(request?.body).toMatchObject({ type: "permission", title: "helper: Write a.txt" });
+    await runtime.clock.advance(LIMITS.parkAfterMs);
+    await runtime.clock.advance(LIMITS.parkAfterMs);
+    expect((await runtime.sessions())[0]?.held).toBeUndefined();
+    await run.session.respond(request?.requestId ?? "", { type: "permission", allow: true });
+    const { text, messages } = await run.result();
+    expect(text).toBe("Done.");
+    const results = messages.flatMap(({ parts }) => parts).filter((part) => part.type === "tool-result");
+    expect(results).toMatchObject([{ output: { content: [{ text: "yes" }] } }]);
+    await rm(folder, { recursive: true, force: true });
   });
 });

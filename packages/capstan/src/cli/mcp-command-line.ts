@@ -61,8 +61,10 @@ function addSignIn(mcp: Command, { config, act }: Place): void {
     .command("login")
     .description("signs in to a server in the browser")
     .argument("<name>")
-    .option("--client-id <id>", "a client that was registered by hand")
-    .option("--client-secret <secret>", "its secret, if it has one")
+    .option(
+      "--client-id <id>",
+      "a client that was registered by hand; its secret, if it has one, in CAPSTAN_MCP_CLIENT_SECRET",
+    )
     .option("--scope <scope>", "what to ask for")
     .option("--port <number>", "the port that the browser comes back to", port)
     .action((name: string, flags: LoginFlags) => act(async () => (await load()).loginServer(config, name, flags)));

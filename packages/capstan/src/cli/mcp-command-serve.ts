@@ -41,10 +41,10 @@ export async function serveCommand(given: Config | undefined, flags: ServeFlags)
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(name, () => stop());
   const served = { runtime, agents: [agent], folder: root };
-  const { serveMcpStdio, listenMcp } = await import("@capstan/mcp/server");
+  const { serveMcp, listenMcp } = await import("@capstan/mcp/server");
   try {
     if (flags.http !== true) {
-      const stdio = await serveMcpStdio(served);
+      const stdio = await serveMcp(served);
       await Promise.race([stdio.ended, stopped]);
       await stdio.close();
       return EXIT.done;

@@ -19,12 +19,7 @@ export type AddFlags = {
   readonly transport?: string;
   readonly lazy?: boolean;
 };
-export type LoginFlags = {
-  readonly clientId?: string;
-  readonly clientSecret?: string;
-  readonly scope?: string;
-  readonly port?: number;
-};
+export type LoginFlags = { readonly clientId?: string; readonly scope?: string; readonly port?: number };
 
 const ids = systemIds(() => systemClock.now());
 
@@ -130,6 +125,7 @@ export async function loginServer(config: Config | undefined, name: string, flag
   const screen = newScreen();
   const { server } = named((await configured(screen, config)).servers, name);
   const { loginMcp } = await import("@capstan/mcp");
+  const secret = process.env["CAPSTAN_MCP_CLIENT_SECRET"]; // a command line is read by others
   const stop = new AbortController();
   const onSignal = (): void => stop.abort(new CapstanError("interrupted", "The sign-in was interrupted"));
   process.once("SIGINT", onSignal);
@@ -140,9 +136,7 @@ export async function loginServer(config: Config | undefined, name: string, flag
       signal: stop.signal,
       ...(flags.scope !== undefined && { scope: flags.scope }),
       ...(flags.port !== undefined && { port: flags.port }),
-      ...(flags.clientId !== undefined && {
-        client: { id: flags.clientId, ...(flags.clientSecret !== undefined && { secret: flags.clientSecret }) },
-      }),
+      ...(flags.clientId !== undefined && { client: { id: flags.clientId, ...(secret !== undefined && { secret }) } }),
     });
     screen.data(
       inertLine(done === "already" ? `You are signed in to ${name} already.` : `You are signed in to ${name}.`),

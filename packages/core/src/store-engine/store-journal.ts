@@ -3,8 +3,8 @@
 import type { Channel } from "./broadcast.ts";
 import { type Clock, steady } from "../clock.ts";
 import { CapstanError, messageOf } from "../errors.ts";
-import type { Fact, Live, LiveBody, NewFact, Problem } from "../event.ts";
-import type { AppendOptions, Appended, Journal } from "../journal.ts";
+import type { Fact, LiveBody, NewFact, Problem } from "../event.ts";
+import type { AppendOptions, Appended, Journal, TimerSetting } from "../journal.ts";
 import type { Json } from "../json.ts";
 import { LIMITS } from "../limits.ts";
 import type { MailboxEntry } from "../op.ts";
@@ -12,6 +12,8 @@ import type { Append, LogSlice, SessionSummary, Snapshot, Store } from "../store
 import { loadBlob, readAll, saveBlob } from "./store-read.ts";
 import { summarize } from "./summary.ts";
 import { HoldTimers } from "./hold-timers.ts";
+import { LiveOrder } from "./live-order.ts";
+import { MailReader } from "./mail-reader.ts";
 
 type StoreJournalOptions = {
   readonly sessionId: string;
@@ -33,7 +35,7 @@ type StoreJournalOptions = {
 type PendingWrite = {
   readonly facts: Fact[];
   readonly consumes: number[];
-  readonly timers: { readonly name: string; readonly at: number | undefined }[];
+  readonly timers: TimerSetting[];
   snapshot?: Snapshot;
   sync: boolean;
   readonly stored: Promise<void>;
@@ -49,27 +51,17 @@ export class StoreJournal implements Journal {
   failed?: Problem | undefined;
   readonly #store: Store;
   readonly #timers: HoldTimers;
-  readonly #channel: Channel;
+  readonly #order: LiveOrder;
+  readonly #mail: MailReader;
   readonly #commit: "tick" | "each";
   readonly #timerSet: (ms: number) => void;
   readonly #lost = new AbortController();
   readonly #draining = new AbortController();
   /** Facts of the running run by key, also of earlier holds: what a second append of the same key answers with. */
   readonly #known = new Map<string, Fact>();
-  #head: number;
-  #published: number;
   #next: PendingWrite | undefined;
   #last: Promise<void> = Promise.resolve();
-  #eph = 0;
-  /** Of the last live event that readers got since the last published fact. */
-  #shownEph = 0;
-  /** Live events whose facts are not stored yet. */
-  #waiting: Live[] = [];
   #summary: SessionSummary | undefined;
-  #mail: MailboxEntry[] = [];
-  #lastPosition = 0;
-  #mailMayWait = false;
-  #arrived: (() => void) | undefined;
 
   constructor(store: Store, clock: Clock, hold: StoreJournalOptions) {
     this.sessionId = hold.sessionId;
@@ -79,13 +71,11 @@ export class StoreJournal implements Journal {
     this.#store = store;
     this.now = steady(clock);
     this.#timers = new HoldTimers(clock, this.now);
-    this.#channel = hold.channel;
+    this.#order = new LiveOrder(hold.channel, hold.head);
+    this.#mail = new MailReader({ load: () => store.mail(hold.sessionId), signal: this.signal }, hold.mail);
     this.#timerSet = hold.timerSet;
     this.#commit = hold.commit;
-    this.#head = hold.head;
-    this.#published = hold.head;
     this.#summary = hold.summary;
-    this.#mail = [...hold.mail];
   }
 
   get signal(): AbortSignal {
@@ -105,7 +95,7 @@ export class StoreJournal implements Journal {
   }
 
   snapshot(): Promise<Snapshot | undefined> {
-    if (this.#head < LIMITS.snapshotFacts) return Promise.resolve(undefined); // none was made yet
+    if (this.#order.head < LIMITS.snapshotFacts) return Promise.resolve(undefined); // none was made yet
     return this.#store.snapshot(this.sessionId);
   }
 
@@ -117,16 +107,13 @@ export class StoreJournal implements Journal {
       const known = this.#known.get(newFact.key);
       if (known !== undefined) return known;
       // in place: a copy of each of so many shapes costs more than all else here
-      const fact: Fact = Object.assign(newFact, { seq: this.#head + fresh.length + 1, at });
+      const fact: Fact = Object.assign(newFact, { seq: this.#order.head + fresh.length + 1, at });
       this.#note(fact);
       if (fact.type === "run.finished") this.failed = undefined;
       fresh.push(fact);
       return fact;
     });
-    if (fresh.length > 0) {
-      this.#head += fresh.length;
-      this.#eph = 0;
-    }
+    this.#order.advance(fresh.length);
     return { facts, stored: this.#enqueue(fresh, options) };
   }
 
@@ -182,12 +169,12 @@ export class StoreJournal implements Journal {
       facts,
       ...(consumes.length > 0 && { consumes }),
       ...(timers.length > 0 && { timers }),
-      ...(changed !== undefined && { summary: { ...changed, head: this.#head, updatedAt: at } }),
+      ...(changed !== undefined && { summary: { ...changed, head: this.#order.head, updatedAt: at } }),
       ...(snapshot !== undefined && { snapshot }),
     };
     this.#store.append(write, { sync }).then(
       () => {
-        this.#publish(facts);
+        this.#order.publish(facts);
         if (timers.length > 0) this.#timerSet(this.#timers.nextMs);
         pending.resolve();
       },
@@ -211,25 +198,12 @@ export class StoreJournal implements Journal {
     return perform();
   }
 
-  async next(): Promise<MailboxEntry> {
-    for (;;) {
-      const entry = await this.poll();
-      if (entry !== undefined) return entry;
-      if (!this.#mailMayWait) await new Promise<void>((resolve) => (this.#arrived = resolve));
-    }
+  next(): Promise<MailboxEntry> {
+    return this.#mail.next();
   }
 
-  async poll(): Promise<MailboxEntry | undefined> {
-    this.signal.throwIfAborted();
-    if (this.#mail.length === 0 && this.#mailMayWait) {
-      this.#mailMayWait = false;
-      const waiting = await this.#store.mail(this.sessionId);
-      this.signal.throwIfAborted();
-      this.#mail = waiting.filter((found) => found.position > this.#lastPosition);
-    }
-    const entry = this.#mail.shift();
-    if (entry !== undefined) this.#lastPosition = entry.position;
-    return entry;
+  poll(): Promise<MailboxEntry | undefined> {
+    return this.#mail.poll();
   }
 
   putBlob(bytes: Uint8Array): Promise<string> {
@@ -246,21 +220,12 @@ export class StoreJournal implements Journal {
 
   /** As `live`, also of a hold that is lost: why it ended. */
   liveAfterLoss(events: readonly LiveBody[], runId: string | undefined = this.#summary?.runId): void {
-    const at = this.now();
-    const named = runId === undefined ? {} : { runId };
-    // facts that a lost hold had numbered are not in the log: nothing may stand behind them
-    if (this.signal.aborted && this.#head !== this.#published)
-      [this.#head, this.#eph] = [this.#published, this.#shownEph];
-    const seq = this.#head;
-    const shown = events.map((event): Live => ({ ...event, seq, eph: ++this.#eph, at, ...named }));
-    // what is shown must not stand before the facts it follows: it waits until they are stored
-    if (seq === this.#published) this.#show(shown);
-    else this.#waiting.push(...shown);
+    if (this.signal.aborted) this.#order.rewind();
+    this.#order.live(events, { at: this.now(), ...(runId !== undefined && { runId }) });
   }
 
   mailArrived(): void {
-    this.#mailMayWait = true;
-    this.#wake();
+    this.#mail.arrived();
   }
 
   drain(): void {
@@ -270,32 +235,7 @@ export class StoreJournal implements Journal {
   /** The hold is over: nothing more is written, and whoever waits learns why. */
   lose(reason: unknown): void {
     if (!this.signal.aborted) this.#lost.abort(reason);
-    this.#wake();
-  }
-
-  #wake(): void {
-    const arrived = this.#arrived;
-    this.#arrived = undefined;
-    arrived?.();
-  }
-
-  #publish(facts: readonly Fact[]): void {
-    for (const fact of facts) {
-      this.#channel.publishFact(fact);
-      this.#published = fact.seq;
-      this.#shownEph = 0;
-      if (this.#waiting.length > 0) this.#publishWaiting();
-    }
-  }
-
-  #publishWaiting(): void {
-    const behind = this.#waiting.findIndex((event) => event.seq > this.#published);
-    this.#show(this.#waiting.splice(0, behind === -1 ? this.#waiting.length : behind));
-  }
-
-  #show(events: readonly Live[]): void {
-    this.#shownEph = events.at(-1)?.eph ?? this.#shownEph;
-    this.#channel.publishLive(events);
+    this.#mail.wake();
   }
 }
 

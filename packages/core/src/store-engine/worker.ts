@@ -1,5 +1,6 @@
 /** Drives the sessions of one process: takes what is free, takes over from the dead, and gives back what is done. */
 
+import { Alarm } from "./alarm.ts";
 import type { Channel } from "./broadcast.ts";
 import type { Clock } from "../clock.ts";
 import type { Drive, WorkOptions } from "../engine.ts";
@@ -8,10 +9,10 @@ import type { Problem } from "../event.ts";
 import type { Ids } from "../ids.ts";
 import { LIMITS } from "../limits.ts";
 import type { PendingSession, Store } from "../store.ts";
+import { SignOfLife } from "./sign-of-life.ts";
 import { StoreJournal } from "./store-journal.ts";
 
 type Held = { readonly journal: StoreJournal; readonly driving: Promise<void> };
-type Sighting = { readonly beat: number; readonly since: number };
 
 type WorkerOptions = {
   readonly clock: Clock;
@@ -27,7 +28,9 @@ export class Worker {
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #options: WorkerOptions;
-  readonly #owner: string;
+  readonly #life: SignOfLife;
+  /** Rings for the next scan. */
+  readonly #alarm: Alarm;
   readonly #held = new Map<string, Held>();
   readonly #taking = new Map<string, Promise<boolean>>();
   readonly #own = new Set<string>();
@@ -37,15 +40,9 @@ export class Worker {
   readonly #stuck = new Set<string>();
   /** Sessions whose last hold ended with an error that nobody foresaw. */
   readonly #failed = new Map<string, Problem>();
-  readonly #sightings = new Map<string, Sighting>();
   #job: { readonly drive: Drive; readonly which: "own" | "all" } | undefined;
-  #registered: Promise<void> | undefined;
-  #cancelTimer: () => void = () => undefined;
-  #nextLook = Number.POSITIVE_INFINITY;
   /** When, by the monotonic clock, the first timer of a session that is held here is due. */
   #holdTimerDue = Number.POSITIVE_INFINITY;
-  #cancelBeat: () => void = () => undefined;
-  #beating = false;
   #scanning: Promise<void> | undefined;
   #scanAgain = false;
   #closed = false;
@@ -56,7 +53,8 @@ export class Worker {
     this.#clock = clock;
     this.#ids = ids;
     this.#options = options;
-    this.#owner = `own_${ids.random()}`;
+    this.#life = new SignOfLife(store, clock, `own_${ids.random()}`);
+    this.#alarm = new Alarm(clock, () => this.#scan());
   }
 
   holds(sessionId: string): boolean {
@@ -133,8 +131,8 @@ export class Worker {
   async close(): Promise<void> {
     this.#closed = true;
     this.#job = undefined;
-    this.#cancelTimer();
-    this.#cancelBeat();
+    this.#alarm.end();
+    this.#life.cancel();
     await this.#scanning;
     await Promise.allSettled(this.#taking.values());
     const held = [...this.#held.values()];
@@ -164,7 +162,7 @@ export class Worker {
         await this.#scanOnce();
       } catch {
         // the store is out of order for now: look again later, sessions are safe in it
-        this.#lookAgain(this.#clock.monotonic() + LIMITS.beatMs);
+        this.#alarm.ringIn(LIMITS.beatMs);
       }
     }
     this.#scanning = undefined;
@@ -173,7 +171,7 @@ export class Worker {
   async #scanOnce(): Promise<void> {
     if (this.#clock.monotonic() >= this.#holdTimerDue) await this.#bringHoldTimers();
     const next = await this.#store.fireTimers(this.#clock.now());
-    if (next !== undefined) this.#lookAgain(this.#clock.monotonic() + Math.max(0, next - this.#clock.now()));
+    if (next !== undefined) this.#alarm.ringIn(Math.max(0, next - this.#clock.now()));
     const pending = await this.#store.pending();
     const foreign: PendingSession[] = [];
     for (const session of pending) {
@@ -181,7 +179,7 @@ export class Worker {
       const held = this.#held.get(sessionId);
       if (held !== undefined) held.journal.mailArrived();
       else if (!this.#wants(sessionId)) continue;
-      else if (owner === undefined || owner === this.#owner) {
+      else if (owner === undefined || owner === this.#life.owner) {
         await this.#take(session).catch(passOver); // own: its release failed
         this.#held.get(sessionId)?.journal.mailArrived(); // mail may have come while it was taken
       } else foreign.push(session);
@@ -203,7 +201,7 @@ export class Worker {
     for (const { owner, alive } of taken ? [] : await this.#store.owners())
       taken ||= alive === false && (await this.#take(session, owner));
     if (taken) this.#waiting.delete(sessionId);
-    else this.#lookAgain(this.#clock.monotonic() + LIMITS.beatMs);
+    else this.#alarm.ringIn(LIMITS.beatMs);
   }
 
   #wants(sessionId: string): boolean {
@@ -214,29 +212,17 @@ export class Worker {
   /** Owners that are dead, or whose sign of life stood still for too long by our clock, lose what they hold. */
   async #takeOver(sessions: readonly PendingSession[]): Promise<void> {
     const owners = new Map((await this.#store.owners()).map((state) => [state.owner, state]));
-    const now = this.#clock.monotonic();
     for (const session of sessions) {
-      const owner = session.owner ?? "";
-      const state = owners.get(owner);
-      if (state === undefined || state.alive === false || this.#standsStill(owner, state.beat, now))
-        await this.#take(session, owner).catch(passOver);
+      const { owner = "" } = session;
+      if (this.#life.isGone(owners.get(owner))) await this.#take(session, owner).catch(passOver);
     }
-    this.#lookAgain(now + LIMITS.beatMs);
-  }
-
-  #standsStill(owner: string, beat: number, now: number): boolean {
-    const seen = this.#sightings.get(owner);
-    if (seen === undefined || seen.beat !== beat) {
-      this.#sightings.set(owner, { beat, since: now });
-      return false;
-    }
-    return now - seen.since >= LIMITS.takeoverMs;
+    this.#alarm.ringIn(LIMITS.beatMs);
   }
 
   readonly #timerSet = (inMs: number): void => {
     const due = this.#clock.monotonic() + inMs;
     this.#holdTimerDue = Math.min(this.#holdTimerDue, due);
-    this.#lookAgain(due);
+    this.#alarm.ringAt(due);
   };
 
   /** What is due by the time of the hold that set it comes due in the store too. */
@@ -244,21 +230,6 @@ export class Worker {
     this.#holdTimerDue = Number.POSITIVE_INFINITY;
     const bringing = [...this.#held.values()].map(({ journal }) => journal.bringTimers());
     for (const left of await Promise.allSettled(bringing)) if (left.status === "fulfilled") this.#timerSet(left.value); // one that is lost says so itself
-  }
-
-  /** Scans again at this monotonic time, or earlier when that was asked for before. */
-  #lookAgain(due: number): void {
-    if (this.#closed || due >= this.#nextLook) return;
-    this.#cancelTimer();
-    this.#nextLook = due;
-    this.#cancelTimer = this.#clock.after(
-      due - this.#clock.monotonic(),
-      () => {
-        this.#nextLook = Number.POSITIVE_INFINITY;
-        this.#scan();
-      },
-      { background: true },
-    );
   }
 
   /** Whether the session is held here afterwards. One try at a time: a second claim would displace the first. */
@@ -275,14 +246,10 @@ export class Worker {
   async #claim({ sessionId, agent }: PendingSession, replacing?: string): Promise<boolean> {
     const job = this.#job;
     if (job === undefined) return false;
-    this.#registered ??= this.#register();
-    await this.#registered.catch((error: unknown) => {
-      this.#registered = undefined; // tried again with the next session
-      throw error;
-    });
+    await this.#life.register();
     const [, claim, summary, mail] = await Promise.all([
-      this.#held.size === 0 ? this.#store.beat(this.#owner) : undefined, // others count from a beat that may be old
-      this.#store.claim(sessionId, this.#owner, replacing),
+      this.#held.size === 0 ? this.#life.show() : undefined,
+      this.#store.claim(sessionId, this.#life.owner, replacing),
       this.#store.summary(sessionId),
       this.#store.mail(sessionId),
     ]);
@@ -301,9 +268,12 @@ export class Worker {
     const driving = this.#drive(job.drive, journal, agent);
     this.#held.set(sessionId, { journal, driving });
     this.#failed.delete(sessionId);
-    this.#beat();
-    if (this.#closed) journal.lose(new CapstanError("closed", "The engine was closed"));
-    else if (this.#job !== job) journal.drain();
+    if (this.#closed) {
+      journal.lose(new CapstanError("closed", "The engine was closed"));
+    } else {
+      this.#life.keepUp(() => this.#held.size > 0);
+      if (this.#job !== job) journal.drain();
+    }
     return true;
   }
 
@@ -345,23 +315,6 @@ export class Worker {
     const againMs = problem.code.startsWith("store-") ? LIMITS.beatMs : LIMITS.takeoverMs;
     this.#clock.after(againMs, () => (this.#stuck.delete(sessionId), this.#scan()), { background: true });
     journal.liveAfterLoss([{ type: "notice", severity: "error", code: problem.code, title: problem.message }]);
-  }
-
-  #register(): Promise<void> {
-    return this.#store.register(this.#owner);
-  }
-
-  /** Shows a sign of life for as long as something is held. */
-  #beat(): void {
-    if (this.#beating || this.#closed) return;
-    this.#beating = true;
-    const fire = (): void => {
-      this.#beating = false;
-      if (this.#held.size === 0) return;
-      this.#store.beat(this.#owner).catch(() => undefined); // a missed beat costs at most the hold
-      this.#beat();
-    };
-    this.#cancelBeat = this.#clock.after(LIMITS.beatMs, fire, { background: true });
   }
 }
 

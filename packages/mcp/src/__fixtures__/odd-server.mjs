@@ -44,6 +44,7 @@ let calls = 0;
 let lists = 0;
 async function handle({ id, method, params }) {
   if (mode === "hang-at-start") return never();
+  if (method === "server/discover" && mode === "silent") return note("probed");
   if (method === "server/discover" || id === undefined) {
     if (mode === "strict" && method === "server/discover") process.exit(1);
     return id === undefined ? undefined : say({ jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } });
@@ -54,6 +55,7 @@ async function handle({ id, method, params }) {
     if (mode === "wrong-ids") reply(99_999, { nothing: true });
     return reply(id, { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true } }, serverInfo: { name: "odd", version: "1" } });
   }
+  if (method === "ping" && mode === "no-ping") return say({ jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } });
   if (method === "ping") return mode === "deaf" && calls > 0 ? never() : reply(id, {});
   if (method === "tools/list") {
     if (mode === "exit-at-list") process.exit(5);

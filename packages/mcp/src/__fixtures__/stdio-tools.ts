@@ -1,7 +1,7 @@
 /** A program that serves one tool over stdio. */
 
 import { jsonSchema, tool } from "@capstan/core";
-import { serveMcpStdio } from "@capstan/mcp/server";
+import { serveMcp } from "@capstan/mcp/server";
 
 const greet = tool({
   name: "greet",
@@ -9,6 +9,6 @@ const greet = tool({
   input: jsonSchema<{ readonly name: string }>({ type: "object", properties: { name: { type: "string" } }, required: ["name"] }),
   execute: ({ name }) => `Hello, ${name}`,
 });
-const { ended, close } = await serveMcpStdio({ tools: [greet] });
+const { ended, close } = await serveMcp({ tools: [greet] });
 await ended;
 await close();

@@ -27,6 +27,8 @@ export type ConnectionParts = {
   readonly auth?: ServerAuth | undefined;
   readonly answering: Answering;
   readonly onToolsChanged: () => void;
+  /** It was of an older revision before: it is not asked again, which some servers never answer. */
+  readonly legacy?: boolean;
 };
 export type RemoteCall = {
   readonly name: string;
@@ -59,7 +61,7 @@ export class Connection {
   static async open(config: McpServerConfig, parts: ConnectionParts, signal: AbortSignal): Promise<Connection> {
     const limit = deadline(parts.clock, config.timeouts.bootstrapMs, signal, `${config.name} did not answer in time`);
     try {
-      return await connected(config, parts, limit, false);
+      return await connected(config, parts, limit, parts.legacy ?? false);
     } finally {
       limit.end();
     }
@@ -92,15 +94,24 @@ export class Connection {
     return this.#client.getNegotiatedProtocolVersion();
   }
 
+  /** Spoken with by the handshake of the revisions before 2026-07-28. */
+  get isLegacy(): boolean {
+    return this.#client.getProtocolEra() === "legacy";
+  }
+
   offers(what: "resources" | "prompts"): boolean {
     return this.#client.getServerCapabilities()?.[what] !== undefined;
   }
 
   /** One round trip, at most `MCP_LIMITS.healthMs`. */
   async check(signal: AbortSignal): Promise<void> {
-    await this.#request(MCP_LIMITS.healthMs, signal, (options) =>
-      this.#client.getProtocolEra() === "modern" ? this.#client.discover(options) : this.#client.ping(options),
-    );
+    try {
+      await this.#request(MCP_LIMITS.healthMs, signal, (options) =>
+        this.#client.getProtocolEra() === "modern" ? this.#client.discover(options) : this.#client.ping(options),
+      );
+    } catch (error) {
+      if (!isAnswer(error)) throw error; // a server that refuses is there
+    }
   }
 
   async tools(timeoutMs: number, signal: AbortSignal): Promise<readonly RemoteTool[]> {
@@ -237,7 +248,7 @@ async function connected(
     },
   );
   answerRequests(client, config.name, parts.answering);
-  const transport = await openTransport(config.transport, parts);
+  const transport = await Promise.race([openTransport(config.transport, parts), limit.reached]);
   const connection = new Connection(client, transport, parts.clock);
   const options = { signal: limit.signal, timeout: NEVER_MS, ...(legacy && { prior: { kind: "legacy" as const } }) };
   try {
@@ -260,6 +271,11 @@ async function connected(
 const acceptAll: NonNullable<ClientOptions["jsonSchemaValidator"]> = {
   getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }), // of whatever type was asked for
 };
+
+/** Whether it is an error that the server sent, with a code of JSON-RPC. */
+function isAnswer(error: unknown): boolean {
+  return typeof error === "object" && error !== null && "code" in error && typeof error.code === "number";
+}
 
 function isGone(error: unknown): boolean {
   const message = messageOf(error);

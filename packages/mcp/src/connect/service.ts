@@ -35,6 +35,8 @@ export class McpService {
   readonly #open = new Set<Connection>();
   #stop = new AbortController();
   #closed = false;
+  /** A program that was of an older revision when it was last connected. */
+  #legacy = false;
 
   constructor(config: McpServerConfig, parts: ServiceParts) {
     this.config = config;
@@ -182,7 +184,13 @@ export class McpService {
     let connection: Connection | undefined;
     try {
       const config = this.#config();
-      const parts = { clock, answering, auth: auth?.(), onToolsChanged: () => (this.#stale = true) };
+      const parts = {
+        clock,
+        answering,
+        auth: auth?.(),
+        legacy: this.#legacy,
+        onToolsChanged: () => (this.#stale = true),
+      };
       connection = await Connection.open(config, parts, signal);
       await this.#list(connection, signal);
     } catch (error) {
@@ -197,6 +205,7 @@ export class McpService {
       throw error;
     }
     this.#watch(connection);
+    this.#legacy = transport.type === "stdio" && connection.isLegacy;
     const tools = this.#tools.map(({ name }) => name);
     tell(listener, { type: "bootstrap.finished", ...told, durationMs: since(), ok: true, toolCount: tools.length });
     tell(listener, { type: "server.connected", server, revision: connection.revision ?? "", tools });

@@ -68,15 +68,25 @@ async function answer(
   }
 }
 
+/** Undefined for what is no request of the web, such as a method that none may have. */
 function toRequest(request: IncomingMessage, signal: AbortSignal): Request | undefined {
   const { method = "GET", url = "/", headers } = request;
-  const base = `http://${headers.host ?? "localhost"}`;
-  if (!URL.canParse(url, base)) return undefined;
-  const given = new Headers();
-  for (const [name, value] of Object.entries(headers)) {
-    for (const one of Array.isArray(value) ? value : [value ?? ""]) given.append(name, one);
+  try {
+    const given = new Headers();
+    for (const [name, value] of Object.entries(headers)) {
+      for (const one of Array.isArray(value) ? value : [value ?? ""]) given.append(name, one);
+    }
+    const withBody = method !== "GET" && method !== "HEAD";
+    const body = withBody
+      ? { body: Readable.toWeb(request) as ReadableStream<Uint8Array>, duplex: "half" as const }
+      : {};
+    return new Request(new URL(url, `http://${headers.host ?? "localhost"}`), {
+      method,
+      headers: given,
+      signal,
+      ...body,
+    });
+  } catch {
+    return undefined;
   }
-  const withBody = method !== "GET" && method !== "HEAD";
-  const body = withBody ? { body: Readable.toWeb(request) as ReadableStream<Uint8Array>, duplex: "half" as const } : {};
-  return new Request(new URL(url, base), { method, headers: given, signal, ...body });
 }

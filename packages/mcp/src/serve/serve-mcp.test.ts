@@ -8,7 +8,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { listenMcp, type ListenOptions } from "./listen.ts";
-import { serveMcpStdio } from "./serve-mcp.ts";
+import { serveMcp } from "./serve-mcp.ts";
 import { servedBy } from "./tool-server.ts";
 import { servedAgent } from "./served-agent.ts";
 
@@ -205,6 +205,20 @@ describe("mcpHandler", () => {
       expect(response.status).toBeLessThan(500);
       await response.body?.cancel();
     }
+    const { request } = await import("node:http");
+    for (const [method, path] of [
+      ["TRACE", "/mcp"],
+      ["GET", "//"],
+      ["OPTIONS", "*"],
+    ] as const) {
+      const { promise, resolve } = Promise.withResolvers<number>();
+      const sent = request({ port: new URL(url).port, host: "127.0.0.1", method, path }, (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      });
+      sent.end();
+      expect(Math.floor((await promise) / 100)).toBe(4);
+    }
     const client = await connect(url, { pin: "2026-07-28" });
     expect((await client.listTools()).tools).toHaveLength(3);
   });
@@ -230,8 +244,8 @@ describe("mcpHandler", () => {
   });
 
   it("MCP-13 refuses what cannot be served", async () => {
-    await expect(serveMcpStdio({ tools: [asks] })).rejects.toMatchObject({ code: "tool-invalid" });
-    await expect(serveMcpStdio({ agents: [helper] })).rejects.toMatchObject({ code: "config-invalid" });
+    await expect(serveMcp({ tools: [asks] })).rejects.toMatchObject({ code: "tool-invalid" });
+    await expect(serveMcp({ agents: [helper] })).rejects.toMatchObject({ code: "config-invalid" });
     await expect(listenMcp({ tools: [double, double], authorize: () => null })).rejects.toMatchObject({
       code: "config-invalid",
     });
@@ -271,7 +285,7 @@ describe("an agent served over one connection", () => {
   });
 });
 
-describe("serveMcpStdio", () => {
+describe("serveMcp", () => {
   const program = fileURLToPath(new URL("../__fixtures__/stdio-tools.ts", import.meta.url));
   for (const mode of MODES) {
     it(`MCP-13 serves a client of ${JSON.stringify(mode)} and ends with its input`, async () => {

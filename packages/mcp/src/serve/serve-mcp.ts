@@ -38,7 +38,7 @@ export type McpStdio = { readonly ended: Promise<void>; close(): Promise<void> }
  * Serves one client over standard input and output, which then carry nothing else. Ends with the input. Throws
  * `tool-invalid`, `config-invalid`.
  */
-export async function serveMcpStdio(options: ServeMcpOptions): Promise<McpStdio> {
+export async function serveMcp(options: ServeMcpOptions): Promise<McpStdio> {
   const serving = servingOf(options);
   const { serveStdio, StdioServerTransport } = await serverStdioSdk();
   const { promise: ended, resolve } = Promise.withResolvers<void>();

@@ -28,6 +28,15 @@ export type ScreenOptions = {
   readonly terminal?: Terminal;
 };
 
+const FRESH = {
+  previousLines: [],
+  previousWidth: 0,
+  previousHeight: 0,
+  cursorRow: 0,
+  hardwareCursorRow: 0,
+  maxLinesRendered: 0,
+  previousViewportTop: 0,
+};
 /** What the terminal answers to a question of the library, which it takes up itself. */
 const ANSWER = /^\x1b\[(?:6;\d+;\d+t|\?[\d;]+[uc])$/;
 
@@ -61,8 +70,8 @@ export function screen({ lines, onKey, isUnicode, terminal = new ProcessTerminal
     start() {
       if (running) return;
       running = true;
+      tui.restoreRenderState(FRESH); // what stands above belongs to the shell, and stays
       tui.start();
-      tui.requestRender(true);
     },
     stop() {
       if (!running) return;
