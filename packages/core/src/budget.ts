@@ -91,9 +91,7 @@ export type Share = { readonly among: number };
 
 /** What a sub-agent may spend: its own limits, and no more than its share of what the run has left. */
 export function grantFor(hold: Hold, agent: Agent<unknown>, { among }: Share): Limits | undefined {
-  const { state } = hold;
-  const { run } = state;
-  if (run === undefined) return undefined;
+  const { state, run } = hold;
   const left = budgetLeft(state);
   const grant: { [K in Kind | "wallMs"]?: number } = {};
   for (const kind of KINDS) {

@@ -17,7 +17,7 @@ export async function requestOfConversation(hold: Hold, model: Model): Promise<B
   const { messages } = await hold.conversation();
   const settings: ModelSettings = {
     ...agent.settings,
-    ...(state.run?.overrides?.settings as ModelSettings | undefined), // parsed when the input was accepted
+    ...(hold.run.overrides?.settings as ModelSettings | undefined), // parsed when the input was accepted
     ...(await outputSettings(hold, model, stored.tools)),
   };
   const request: ModelRequest = {
@@ -53,7 +53,7 @@ export async function buildRequest(hold: Hold, turn: number, model: Model): Prom
       ? await storedPrefix(hold)
       : await changedPrefix(hold, { system, tools, cause: causes.join("; ") });
   const shown: readonly Message[] =
-    tail.length === 0 ? messages : [...messages, { id: `${state.run?.id}/tail/${turn}`, role: "user", parts: tail }];
+    tail.length === 0 ? messages : [...messages, { id: `${hold.run.id}/tail/${turn}`, role: "user", parts: tail }];
   const merged = Object.assign({}, settings, ...changes.map((change) => change.settings ?? {})) as ModelSettings; // later plugins win
   return {
     request: { ...built.request, system: prefix.system, tools: prefix.tools, messages: shown, settings: merged },

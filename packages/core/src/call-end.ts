@@ -20,13 +20,15 @@ export function unknown(message: string): CallEnd {
   return { status: "unknown", output: errorOutput(message) };
 }
 
+export type FinishedFact = Omit<FactOf<"tool.finished">, "seq" | "at">;
+
 /** The fact of the end. `durationMs`: 0 for a call that was not made here. */
 export function finishedFact(
   runId: string,
   { callId, name }: Pick<ToolCallPart, "callId" | "name">,
   end: CallEnd,
   durationMs = 0,
-): Omit<FactOf<"tool.finished">, "seq" | "at"> {
+): FinishedFact {
   const { status, output, by, handoff } = end;
   const key = `call/${callId}/finished`;
   const fact = { type: "tool.finished", key, runId, callId, name, status, output, durationMs } as const;

@@ -5,6 +5,7 @@ import type { FactOf, NewFact } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import type { Message, Part } from "./message.ts";
 import { storedPrefix } from "./prefix.ts";
+import { saidFact } from "./said.ts";
 import { sizeOf, textSize } from "./prompt-size.ts";
 
 export type Compaction = {
@@ -52,9 +53,8 @@ export async function compact(hold: Hold, by: string, { through, summary, trigge
     summary: clean,
     ...(labels.length > 0 && { labels }),
   };
-  const said: Message = { id: `${key}/go-on`, role: "user", parts: [{ type: "text", text: GO_ON }] };
   const cutOff = trigger === "overflow" && messages.at(-1)?.role === "assistant"; // no provider is to go on from there by itself
-  const goOn: NewFact[] = cutOff ? [{ type: "message.added", key: said.id, runId: run.id, message: said }] : [];
+  const goOn: NewFact[] = cutOff ? [saidFact(run.id, `${key}/go-on`, "user", GO_ON)] : [];
   await hold.append([fact, ...goOn], { sync: true });
   return sizes;
 }

@@ -12,11 +12,12 @@ import type { Json } from "./json.ts";
 import { deadlineTimer, noticeTimer } from "./keys.ts";
 import { LIMITS } from "./limits.ts";
 import { makeRoom } from "./make-room.ts";
-import { addUsage, errorOutput, type Message, type Usage } from "./message.ts";
+import { addUsage, errorOutput, type Usage } from "./message.ts";
 import { isSettledByTool, outputEnd, settleOutput } from "./output.ts";
 import type { CallState, RunState } from "./session-state.ts";
 import { hasOpenStep, sumOfLost } from "./run-steps.ts";
 import { storedPrefix } from "./prefix.ts";
+import { saidFact } from "./said.ts";
 import { notifyParent, stopTasks } from "./tasks.ts";
 
 /** What the model reads where a person stopped it. */
@@ -24,20 +25,11 @@ export const INTERRUPT_MARKER = "<system>User interrupted this message</system>"
 
 /** Asks the `stop` hooks first when the model thinks that it is done: they may have one more thing to say. */
 export async function finish(hold: Hold, reason: StopReason): Promise<void> {
-  const { run } = hold.state;
-  if (
-    run !== undefined &&
-    reason === "end-turn" &&
-    (!run.settled || (!hold.halted.aborted && (await isSettledByTool(hold))))
-  ) {
+  const { run } = hold;
+  if (reason === "end-turn" && (!run.settled || (!hold.halted.aborted && (await isSettledByTool(hold))))) {
     const said = await runStopHooks(hold);
     if (said.length > 0) {
-      const message: Message = {
-        id: `${run.id}/stop/${run.turns}`,
-        role: "user",
-        parts: said.map((text) => ({ type: "text", text })),
-      };
-      await hold.append([{ type: "message.added", key: message.id, runId: run.id, message }]);
+      await hold.append([saidFact(run.id, `${run.id}/stop/${run.turns}`, "user", ...said)]);
       return;
     }
   }
@@ -51,7 +43,7 @@ export async function finish(hold: Hold, reason: StopReason): Promise<void> {
       ? await outputEnd(hold, hold.state.prefix === undefined ? [] : (await storedPrefix(hold)).tools)
       : ({ type: "done" } as const);
   if (end.type === "repair") return void (await hold.append([end.fact]));
-  if (end.type === "done") return finishRun(hold, reason, room?.problem ?? run?.turn?.error, [], end.output);
+  if (end.type === "done") return finishRun(hold, reason, room?.problem ?? run.turn?.error, [], end.output);
   const message = `The model's answer does not fit the output schema: ${end.problem}`;
   await finishRun(hold, "error", { code: "output-invalid", message, retryable: false });
 }
@@ -62,7 +54,10 @@ export async function haltRun(hold: Hold, reason: HaltReason): Promise<void> {
   const { run } = hold.state;
   if (run === undefined) return;
   const marked = run.turn?.reason === "interrupted" || !wasTaken(hold, run); // an answer to nothing is no valid history
-  const marker: NewFact[] = reason === "interrupted" && !marked ? [markerFact(run)] : [];
+  const marker: NewFact[] =
+    reason === "interrupted" && !marked
+      ? [saidFact(run.id, `${run.id}/interrupted`, "assistant", INTERRUPT_MARKER)]
+      : [];
   const end: StopReason = reason === "failed" ? "error" : reason;
   await finishRun(hold, end, hold.halt?.problem, marker);
 }
@@ -74,11 +69,8 @@ export async function finishRun(
   last: readonly NewFact[] = [],
   output?: Json,
 ): Promise<void> {
-  if (hold.state.run === undefined) return;
   const asked = await stopTasks(hold);
-  const { state, halt } = hold; // what came meanwhile is of this run too
-  const { run } = state;
-  if (run === undefined) return;
+  const { state, run, halt } = hold; // what came meanwhile is of this run too
   const runId = run.id;
   const stopped = asked.filter((fact) => fact.type === "task.finished" && state.tasks[fact.taskId] !== undefined); // others ended by themselves
   const treeUsage = addUsage(run.usage, stopped.reduce(withUsage, run.childUsage));
@@ -128,15 +120,6 @@ function withLost(sum: Limits, fact: NewFact): Limits {
 /** Whether the input that started the run became a message. */
 function wasTaken(hold: Hold, { inputId }: RunState): boolean {
   return !hold.state.queue.some((input) => input.inputId === inputId);
-}
-
-function markerFact(run: RunState): NewFact {
-  const message: Message = {
-    id: `${run.id}/interrupted`,
-    role: "assistant",
-    parts: [{ type: "text", text: INTERRUPT_MARKER }],
-  };
-  return { type: "message.added", key: message.id, runId: run.id, message };
 }
 
 /** A call that did not come to its end: not started, or started before a crash and never settled. */

@@ -212,7 +212,7 @@ export class Hold {
     this.#spawning += 1;
     await Promise.resolve(); // those of one `Promise.all` are counted by then
     const tasks = Object.values(this.state.tasks);
-    const others = (this.state.run?.calls ?? []).filter(
+    const others = this.run.calls.filter(
       ({ part, status }) =>
         status !== "finished" &&
         part.callId !== callId &&

@@ -9,10 +9,10 @@ import { modelOfRun } from "./output.ts";
 
 /** `problem`: why the plugin that tried could not. */
 export async function makeRoom(hold: Hold): Promise<{ readonly made: boolean; readonly problem?: Problem }> {
-  const { run } = hold.state;
+  const { run } = hold;
   const asked = hold.plugins.filter((plugin) => plugin.overflow !== undefined);
   // the turn before was the one for which room was made: no more will come of it
-  if (run === undefined || asked.length === 0 || run.madeRoomAt === run.turns - 1) return { made: false };
+  if (asked.length === 0 || run.madeRoomAt === run.turns - 1) return { made: false };
   const { request } = await requestOfConversation(hold, await modelOfRun(hold));
   let problem: Problem | undefined;
   for (const plugin of asked) {

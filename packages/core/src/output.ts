@@ -7,6 +7,7 @@ import type { Json } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { textOf } from "./message.ts";
 import type { Model, ModelSettings } from "./model.ts";
+import { saidFact } from "./said.ts";
 import { check, type Checked, jsonSchema, type Schema } from "./schema.ts";
 import type { RunState } from "./session-state.ts";
 import { type Tool, tool } from "./tool.ts";
@@ -101,7 +102,7 @@ export async function outputFrom(spec: OutputSpec, text: string): Promise<Checke
 }
 
 export function outputOfRun(hold: Hold): OutputSpec | undefined {
-  return outputOf(hold.agent, hold.state.run?.overrides?.outputSchema);
+  return outputOf(hold.agent, hold.run.overrides?.outputSchema);
 }
 
 /** What a request says of the output: the schema to a model that takes one; after a wrong answer the others must call the tool. */
@@ -135,8 +136,8 @@ export async function finalTool(hold: Hold): Promise<Tool | undefined> {
 
 /** An accepted call of the last tool becomes the run's last message, which settles it. Answers whether it did. */
 export async function settleOutput(hold: Hold): Promise<boolean> {
-  const { run } = hold.state;
-  if (run === undefined || run.settled || outputOfRun(hold) === undefined) return false;
+  const { run } = hold;
+  if (run.settled || outputOfRun(hold) === undefined) return false;
   if (run.calls.some(({ handoff }) => handoff !== undefined)) return false; // of one who is no longer in charge
   const { messages } = await hold.conversation();
   const results = messages.at(-1)?.parts ?? [];
@@ -146,17 +147,14 @@ export async function settleOutput(hold: Hold): Promise<boolean> {
   const call = run.calls.find(({ part }) => accepted?.type === "tool-result" && part.callId === accepted.callId);
   if (call === undefined) return false;
   const id = outputId(run);
-  const text = JSON.stringify(call.part.input);
-  const message = { id, role: "assistant", parts: [{ type: "text", text }] } as const;
-  await hold.append([{ type: "message.added", key: id, runId: run.id, message }]);
+  await hold.append([saidFact(run.id, id, "assistant", JSON.stringify(call.part.input))]);
   return true;
 }
 
 /** Whether the run's answer is a call of the last tool, not a hook's word: `stop` hooks have their say as with any answer. */
 export async function isSettledByTool(hold: Hold): Promise<boolean> {
-  const { run } = hold.state;
   const { messages } = await hold.conversation();
-  return run !== undefined && messages.at(-1)?.id === outputId(run);
+  return messages.at(-1)?.id === outputId(hold.run);
 }
 
 /** Another one each turn: a `stop` hook may want another answer. */
@@ -179,9 +177,9 @@ export async function outputEnd(
   /** Tools of the run's requests. */
   offered: readonly { readonly name: string }[],
 ): Promise<OutputEnd> {
-  const { run } = hold.state;
+  const { run } = hold;
   const spec = outputOfRun(hold);
-  if (run === undefined || spec === undefined) return { type: "done" };
+  if (spec === undefined) return { type: "done" };
   const { messages } = await hold.conversation();
   const last = messages.at(-1);
   const text = last?.role === "assistant" ? textOf(last.parts) : ""; // nothing said: an older answer is none to this
@@ -196,6 +194,5 @@ export async function outputEnd(
       ? `Give it by calling the tool ${FINAL_TOOL}.`
       : `Answer again with nothing but JSON that fits this JSON Schema: ${JSON.stringify(spec.json)}`;
   const said = `<system>Your answer does not fit the required output: ${checked.problem}. ${how}</system>`;
-  const message = { id, role: "user", parts: [{ type: "text", text: said }] } as const;
-  return { type: "repair", fact: { type: "message.added", key: id, runId: run.id, message } };
+  return { type: "repair", fact: saidFact(run.id, id, "user", said) };
 }

@@ -77,7 +77,7 @@ function stopped(hold: Hold, expired: boolean, tool: Tool, obeyed: boolean): Cal
 type Deadline = { readonly expired: () => boolean; readonly cancel: () => void };
 
 function deadline(hold: Hold, tool: Tool, stop: Stop): Deadline {
-  const ms = tool.timeoutMs ?? hold.state.run?.limits.toolMs ?? LIMITS.toolTimeoutMs;
+  const ms = tool.timeoutMs ?? hold.run.limits.toolMs ?? LIMITS.toolTimeoutMs;
   let expired = false;
   const cancel = hold.definitions.clock.after(ms, () => {
     expired = true;
@@ -125,11 +125,11 @@ export function toolContext(
   workspace: Workspace | undefined,
   show: Progress["show"] = progressOf(hold, part.callId).show,
 ): ToolContext {
-  const { state } = hold;
+  const { state, run } = hold;
   const { callId } = part;
   return {
     callId,
-    runId: hold.run.id,
+    runId: run.id,
     depth: state.parent?.depth ?? 0,
     attempt: granted.attempt,
     idempotencyKey: granted.idempotencyKey,
@@ -141,7 +141,7 @@ export function toolContext(
       throw workspaceMissing(hold);
     },
     session: { id: state.sessionId, metadata: state.metadata, ...(state.key !== undefined && { key: state.key }) },
-    actor: state.run?.actor ?? { id: "unknown", door: "unknown" },
+    actor: run.actor,
     progress: show,
   };
 }

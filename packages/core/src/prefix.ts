@@ -74,12 +74,12 @@ function prefixFact(hold: Hold, prefix: Prefix, key: string, cause: string, base
 }
 
 async function renderAgent(hold: Hold): Promise<Prefix> {
-  const { agent, definitions, state, tools } = hold;
-  const overridden = state.run?.agent === agent.name ? state.run.overrides?.instructions : undefined;
+  const { agent, definitions, run, tools } = hold;
+  const overridden = run.agent === agent.name ? run.overrides?.instructions : undefined;
   const system =
     overridden ??
     (typeof agent.instructions === "string" ? agent.instructions : await instructionsOf(hold, agent.instructions));
-  const allowed = state.run?.overrides?.tools;
+  const allowed = run.overrides?.tools;
   const specs = Array.from(tools.values())
     .filter((tool) => tool.hidden !== true && (allowed === undefined || allowed.includes(tool.name)))
     .concat((await finalTool(hold)) ?? [])

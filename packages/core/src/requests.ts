@@ -29,8 +29,7 @@ export async function openRequests(
   hold: Hold,
   requests: readonly { readonly name: string; readonly body: RequestBody }[],
 ): Promise<void> {
-  const { state, definitions, agent } = hold;
-  const runId = hold.run.id;
+  const { state, run, definitions, agent } = hold;
   const now = hold.journal.now();
   const waitMs = agent.permission.waitMs ?? definitions.permission.waitMs ?? LIMITS.requestTtlMs;
   const facts: NewFact[] = [];
@@ -38,7 +37,7 @@ export async function openRequests(
   for (const { name, body } of requests) {
     const requestId = standingId(state, name);
     const expiresAt = now + (body.type === "permission" ? waitMs : LIMITS.requestTtlMs);
-    if (state.requests[requestId] !== undefined || state.run?.answers[requestId] !== undefined) continue;
+    if (state.requests[requestId] !== undefined || run.answers[requestId] !== undefined) continue;
     facts.push({ type: "request.opened", key: `request/${requestId}`, runId, requestId, request: body, expiresAt });
     timers.push({ name: expiryTimer(requestId), at: expiresAt });
   }

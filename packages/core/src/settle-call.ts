@@ -32,8 +32,8 @@ export async function settle(
  * a hook stands before it. `undefined` when nothing was begun, or when a person says that it may be made anew.
  */
 export async function leftBegun(hold: Hold, { part, intent }: CallState): Promise<CallEnd | undefined> {
-  const { run } = hold.state;
-  if (run === undefined || intent === undefined || intent.attemptId === hold.journal.attemptId) return undefined;
+  const { run } = hold;
+  if (intent === undefined || intent.attemptId === hold.journal.attemptId) return undefined;
   const recorded = run.steps[rawStep(part.callId)];
   if (recorded !== undefined) return recorded as unknown as CallEnd; // written by `keepRaw`
   if (intent.flow ? !hasSteps(run, part.callId) : intent.rerun === "safe") return undefined;

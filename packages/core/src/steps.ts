@@ -28,8 +28,7 @@ type StepOptions = {
 /** Performs the step once, as far as anyone can know, and returns its recorded value, or throws its recorded failure. */
 export async function performStep(hold: Hold, options: StepOptions, perform: StepPerform<Json | void>): Promise<Json> {
   const { name, rerun, callId, signal } = options;
-  const { run } = hold.state;
-  if (run === undefined) throw new Error(`step ${name} outside a run`);
+  const { run } = hold;
   const finished = run.steps[name];
   const failure = run.stepFailures[name];
   if (failure !== undefined) throw new Error(failure);
@@ -67,7 +66,7 @@ async function recordPaid(hold: Hold, options: StepOptions, perform: StepPerform
 }
 
 async function performed(hold: Hold, { name, signal }: StepOptions, perform: StepPerform<Json | void>): Promise<Json> {
-  const runId = hold.state.run?.id;
+  const runId = hold.run.id;
   const idempotencyKey = sha256(`${hold.state.sessionId}/${name}`);
   const value = await hold.journal.step(name, async () => {
     signal.throwIfAborted(); // halted while the intent went to the disk: it does not begin
@@ -82,7 +81,7 @@ async function intend(hold: Hold, { name, rerun, paid }: StepOptions): Promise<v
   const intent: NewFact = {
     type: "step.started",
     key: `${name}/started/${attemptId}`,
-    ...inRun(hold),
+    runId: hold.run.id,
     name,
     attemptId,
     rerun,
@@ -98,7 +97,9 @@ async function record(hold: Hold, { name, rerun, paid }: StepOptions, value: Jso
     ...(usage !== undefined && { usage }),
     ...(lost !== undefined && { lost }),
   };
-  const fact: NewFact = { type: "step.finished", key: `${name}/finished`, ...inRun(hold), name, value, ...failure };
+  const runId = hold.state.run?.id; // what a hook has left behind may end after its run
+  const of = runId === undefined ? {} : { runId };
+  const fact: NewFact = { type: "step.finished", key: `${name}/finished`, ...of, name, value, ...failure };
   await hold.append([fact], { sync: rerun !== "safe" });
   return value;
 }
@@ -118,11 +119,6 @@ async function settleDoubt(
     );
   }
   return outcome;
-}
-
-function inRun(hold: Hold): { readonly runId?: string } {
-  const runId = hold.state.run?.id;
-  return runId === undefined ? {} : { runId };
 }
 
 /** Refuses a name that was already used in this run of the action. */

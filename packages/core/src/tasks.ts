@@ -108,10 +108,10 @@ function childIdOf(sessionId: string, taskId: string): string {
   return `ses_${sha256(`${sessionId}/${taskId}`).slice(0, 24)}`;
 }
 
-function refuseTooMany({ state }: Hold): void {
+function refuseTooMany({ state, run }: Hold): void {
   const depth = state.parent?.depth ?? 0;
   if (depth >= LIMITS.spawnDepth) throw new Error(`Sub-agents may stand at most ${LIMITS.spawnDepth} deep`);
-  if ((state.run?.spawned ?? 0) >= LIMITS.spawnsPerRun)
+  if (run.spawned >= LIMITS.spawnsPerRun)
     throw new Error(`One run may start at most ${LIMITS.spawnsPerRun} sub-agents`);
 }
 
@@ -179,9 +179,8 @@ const STATUS: Partial<Record<StopReason, TaskEnd["status"]>> = { "end-turn": "co
 
 /** Ends what the run has started and still waits for. Submitted before the run's own end, which would forget them. */
 export async function stopTasks(hold: Hold): Promise<readonly NewFact[]> {
-  const { run } = hold.state;
-  const open = Object.values(hold.state.tasks).filter((task) => task.runId === run?.id && !task.background);
-  if (run === undefined || open.length === 0) return [];
+  const { run, state } = hold;
+  const open = Object.values(state.tasks).filter((task) => task.runId === run.id && !task.background);
   return Promise.all(open.map((task) => stopTask(hold, task)));
 }
 
@@ -194,7 +193,7 @@ async function stopTask(hold: Hold, task: TaskState): Promise<NewFact> {
   const fact = { type: "task.finished", key: `${taskId}/task/finished`, runId, taskId } as const;
   const ended = await endOfChild(hold, childSessionId);
   if (ended !== undefined) return { ...fact, ...ended };
-  const actor = hold.state.run?.actor ?? { id: "parent", door: "parent" };
+  const { actor } = hold.run;
   let usage: Usage | undefined;
   try {
     await engine.submit({ type: "interrupt", sessionId: childSessionId }, { idempotencyKey: STOP_KEY, actor });

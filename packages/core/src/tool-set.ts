@@ -1,10 +1,10 @@
-/** The tools of a session: those that stand in the code, then those that its plugins know only where a run begins. */
+/** The tools of a session: those that stand in the code, then those that its plugins know only where a run begins; and which of them a run may use. */
 
 import type { Agent } from "./agent.ts";
 import { messageOf } from "./errors.ts";
 import type { Hold } from "./hold.ts";
 import { LIMITS } from "./limits.ts";
-import { FINAL_TOOL } from "./output.ts";
+import { FINAL_TOOL, outputOfRun } from "./output.ts";
 import { checkRules, type Policy } from "./permission/permission.ts";
 import { policyOf } from "./permission/policy.ts";
 import { asksForTools, listedTools, type Plugin, type ToolSource } from "./plugin.ts";
@@ -15,6 +15,19 @@ import { within } from "./within.ts";
 /** Tools by name, those that stand in the code. */
 export function codeTools(plugins: readonly Plugin[], agent: Agent<unknown>): ReadonlyMap<string, Tool> {
   return new Map([...plugins.flatMap(listedTools), ...agent.tools].map((tool) => [tool.name, tool]));
+}
+
+/** A tool that this run may use. */
+export function findTool(hold: Hold, name: string): Tool | undefined {
+  if (name === FINAL_TOOL) return outputOfRun(hold)?.tool ?? hold.tools.get(name);
+  const allowed = hold.run.overrides?.tools;
+  if (allowed !== undefined && !allowed.includes(name)) return undefined;
+  return hold.tools.get(name);
+}
+
+/** The names of all that this run may use, as the model reads them. */
+export function usableTools(hold: Hold): readonly string[] {
+  return [...hold.tools.keys()].filter((name) => findTool(hold, name) !== undefined).map(modelName);
 }
 
 /** What a plugin gave last, in any session: it holds where the plugin fails to answer. */
@@ -30,7 +43,6 @@ export async function toolsNow(hold: Hold, agent: Agent<unknown>): Promise<Reado
   const { plugins } = hold.definitions;
   const tools = new Map(codeTools(plugins, agent));
   const asking = [...plugins, ...agent.plugins].filter(asksForTools);
-  if (asking.length === 0) return tools;
   const taken = new Set([FINAL_TOOL, ...Array.from(tools.keys(), modelName)]);
   const given = await Promise.all(asking.map((plugin) => asked(hold, plugin)));
   for (const [index, plugin] of asking.entries()) {

@@ -7,6 +7,7 @@ import {
   isAtRoot,
   isFolderName,
   locationOf,
+  type NamedFiles,
   type NeedReading,
   placeOf,
   programNamesOf,
@@ -148,21 +149,21 @@ function namesFile(rule: Rule, { isOpen, text, files }: CallReading): boolean {
   const isIn = (given: string): boolean => path.needed.some((needed) => given.includes(needed.text));
   const isMentioned = all === undefined || isIn(all);
   const places = !anyDepth && !isAnywhere(path); // else any word could be a folder above
-  return files().some((named) => {
+  const means = (named: NamedFiles, name: string): boolean => {
+    const at = placeOf(named, name);
+    if (at === undefined) return false;
+    return forbidsPath(path, at, anyDepth) || ((places || isFolderName(name)) && forbidsBelow(path, at, anyDepth));
+  };
+  const mayMean = (name: string): boolean => path.needed.some((needed) => hasNeeded(needed, name.toLowerCase()));
+  for (const named of files()) {
     const isNear = all === undefined || isIn(named.around);
-    const means = (name: string): boolean => {
-      const at = placeOf(named, name);
-      if (at === undefined) return false;
-      return forbidsPath(path, at, anyDepth) || ((places || isFolderName(name)) && forbidsBelow(path, at, anyDepth));
-    };
     // a folder on the way to what is meant has the needed text in its name, or is where the pattern begins
-    const mayMean = (name: string): boolean =>
-      isNear || path.needed.some((needed) => hasNeeded(needed, name.toLowerCase()));
-    return (
-      named.folders.some(({ name, leadsOut }) => (!places || leadsOut || mayMean(name)) && means(name)) ||
-      (isMentioned && named.names.some((name) => mayMean(name) && means(name)))
-    );
-  });
+    for (const { name, leadsOut } of named.folders) {
+      if ((!places || leadsOut || isNear || mayMean(name)) && means(named, name)) return true;
+    }
+    for (const name of isMentioned ? named.names : []) if ((isNear || mayMean(name)) && means(named, name)) return true;
+  }
+  return false;
 }
 
 /** Whether the rule names a tool of its own, not one of the aliases. */

@@ -56,11 +56,15 @@ export async function connector(url: string, schema: string): Promise<Connect> {
     types: parsers as NonNullable<ClientConfig["types"]>, // its own type has one overload for each format
   };
   return async () => {
-    let client: Client;
+    let client: OpenClient;
     try {
-      client = new PgClient(config);
+      client = new PgClient(config) as OpenClient;
     } catch (cause) {
-      throw new CapstanError("config-invalid", "The URL of the Postgres store cannot be read; write postgres://user@host/database", { cause });
+      throw new CapstanError(
+        "config-invalid",
+        "The URL of the Postgres store cannot be read; write postgres://user@host/database",
+        { cause },
+      );
     }
     const opened = connectionOf(client);
     try {
@@ -76,10 +80,12 @@ export async function connector(url: string, schema: string): Promise<Connect> {
 }
 
 type Driver = typeof import("pg");
+/** Its types leave out what keeps the process alive or not. */
+type OpenClient = Client & { ref(): void; unref(): void };
 
 async function driver(): Promise<Driver> {
   try {
-    return (await import("pg")).default;
+    return await import("pg");
   } catch (cause) {
     throw new CapstanError("config-invalid", 'The Postgres store needs the package "pg": npm install pg@8', { cause });
   }
@@ -95,7 +101,7 @@ function parserOf(types: Driver["types"], oid: number, format: "text" | "binary"
   return types.getTypeParser(oid, format as "text") as (text: never) => unknown; // the same, whatever the format
 }
 
-function connectionOf(client: Client): Connection {
+function connectionOf(client: OpenClient): Connection {
   const names = new Map<string, string>();
   const prefix = `capstan_${systemIds(() => systemClock.now()).random()}`; // a pooler may share one server session
   const endings: (() => void)[] = [];
@@ -107,7 +113,10 @@ function connectionOf(client: Client): Connection {
   };
   client.on("error", end);
   client.on("end", end);
-  const query = async <Row extends QueryResultRow>(text: string, values: readonly SqlValue[]): Promise<QueryResult<Row>> => {
+  const query = async <Row extends QueryResultRow>(
+    text: string,
+    values: readonly SqlValue[],
+  ): Promise<QueryResult<Row>> => {
     if (broken) throw new ConnectionLost("the connection is closed");
     let name = names.get(text);
     if (name === undefined) names.set(text, (name = `${prefix}_${names.size}`));

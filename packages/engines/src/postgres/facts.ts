@@ -29,7 +29,13 @@ export async function addRows(db: Sql, session: number, rows: readonly FactRow[]
   const sql = `INSERT INTO facts (session, last, checksum, body)
     SELECT $1, row.last, row.checksum, row.body FROM unnest($2::bigint[], $3::bigint[], $4::text[]) AS row (last, checksum, body)`;
   const column = <T>(of: (row: FactRow) => T): readonly T[] => rows.map(of);
-  await db.run(sql, session, column(({ last }) => last), column(({ checksum }) => checksum), column(({ body }) => body));
+  await db.run(
+    sql,
+    session,
+    column(({ last }) => last),
+    column(({ checksum }) => checksum),
+    column(({ body }) => body),
+  );
 }
 
 export function outOfOrder(sessionId: string, next: number, seq: number | undefined): CapstanError {

@@ -72,7 +72,12 @@ export async function append(tx: Tx, { write, rows, names }: Writing): Promise<v
   if (held === undefined) return refuse(tx, write, rows);
   const { number } = held;
   if (more.length > 0) await beyondHead(sessionId, () => addRows(tx, number, more));
-  if (names) await nameBlobs(tx, number, rows.map(({ body }) => body));
+  if (names)
+    await nameBlobs(
+      tx,
+      number,
+      rows.map(({ body }) => body),
+    );
   if (consumes.length > 0) await consumeMail(tx, sessionId, number, consumes);
   if (timers.length > 0) await setTimers(tx, number, timers);
   if (snapshot !== undefined) await setSnapshot(tx, number, snapshot);

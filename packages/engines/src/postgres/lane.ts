@@ -1,6 +1,6 @@
 /** Group commit on one connection: what is asked for meanwhile is done next, in call order, in one transaction. */
 
-import { CapstanError, type Clock, sleep } from "@capstan/core";
+import { type Clock, sleep } from "@capstan/core";
 import type { Connect, Connection, Sql } from "./connection.ts";
 import { ConnectionLost, isOwnFault, isPassing, toStoreError } from "./sql-errors.ts";
 
@@ -33,6 +33,8 @@ export interface Lane {
   do<T>(ask: Ask, work: Work<T>): Promise<T>;
   /** Something was committed that is perhaps not on disk yet. */
   readonly unsynced: boolean;
+  /** Resolves when what was asked for so far is done. */
+  idle(): Promise<void>;
   /** Does what was asked for, then closes the connection. */
   close(): Promise<void>;
 }
@@ -79,6 +81,7 @@ export function lane(options: LaneOptions): Lane {
     get unsynced() {
       return state.unsynced;
     },
+    idle: async () => state.flushing,
     async close() {
       await state.flushing;
       await discard(state);
@@ -206,9 +209,4 @@ async function discard(state: State): Promise<void> {
   const { db } = state;
   state.db = undefined;
   await db?.close();
-}
-
-/** Names are checked before they are asked for; this one is for those who call too late. */
-export function closedStore(): CapstanError {
-  return new CapstanError("closed", "The store is closed; open it again");
 }

@@ -22,7 +22,11 @@ export async function register(db: Sql, owner: string, here: ProcessPlace): Prom
   );
   const sql = `DELETE FROM owners WHERE owner = ANY($1::text[])
     AND NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.owner = owners.owner)`;
-  if (dead.length > 0) await db.run(sql, dead.map((row) => row.owner));
+  if (dead.length > 0)
+    await db.run(
+      sql,
+      dead.map((row) => row.owner),
+    );
   await beat(db, owner, here);
 }
 

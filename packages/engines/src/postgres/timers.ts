@@ -19,7 +19,12 @@ export async function setTimers(db: Sql, session: number, timers: NonNullable<Ap
   if (cancelled.length > 0)
     await db.run("DELETE FROM timers WHERE session = $1 AND name = ANY($2::text[])", session, cancelled);
   if (set.length === 0) return;
-  await db.run(SET, session, set.map(({ name }) => name), set.map(({ at }) => at));
+  await db.run(
+    SET,
+    session,
+    set.map(({ name }) => name),
+    set.map(({ at }) => at),
+  );
 }
 
 /** When the next timer is due. Timers of a session in quarantine stay where they are. */
@@ -51,7 +56,11 @@ const POST = `WITH posted AS (
 export async function fireTimers(db: Sql, now: number): Promise<boolean> {
   const boxes = await db.all<Mailbox>(LOCK, now);
   if (boxes.length === 0) return false;
-  const due = await db.all<Due>(TAKE, boxes.map(({ number }) => number), now);
+  const due = await db.all<Due>(
+    TAKE,
+    boxes.map(({ number }) => number),
+    now,
+  );
   const mailed = new Map(boxes.map(({ number, mailed: last }) => [number, last]));
   const posts = due
     .toSorted((a, b) => a.at - b.at)

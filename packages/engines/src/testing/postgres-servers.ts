@@ -1,0 +1,45 @@
+/** Postgres for tests: PGlite in this process behind a socket, always; a real server when `CAPSTAN_POSTGRES_URL` names one. */
+
+import { PGlite } from "@electric-sql/pglite";
+import { PGLiteSocketServer } from "@electric-sql/pglite-socket";
+import { Client } from "pg";
+
+/** Of a role that may make schemas and end connections of others. */
+export const SERVER_URL: string | undefined = process.env["CAPSTAN_POSTGRES_URL"];
+
+export type TestServer = { readonly url: string; readonly close: () => Promise<void> };
+
+const CONNECTIONS = 32;
+
+/** One database for one client at a time: it has one session, which all connections share. */
+export async function pgliteServer(): Promise<TestServer> {
+  const db = await PGlite.create();
+  const server = new PGLiteSocketServer({ db, host: "127.0.0.1", port: 0, maxConnections: CONNECTIONS });
+  await server.start();
+  return {
+    url: `postgres://postgres@${server.getServerConn()}/postgres?sslmode=disable`,
+    async close() {
+      await server.stop();
+      await db.close();
+    },
+  };
+}
+
+/** Runs statements beside the store. */
+export async function admin<Row extends object>(url: string, sql: string): Promise<readonly Row[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows as readonly Row[];
+  } finally {
+    await client.end();
+  }
+}
+
+let schemas = 0;
+
+/** A schema of its own, which is empty; `drop` removes it. */
+export function freshSchema(url: string): { readonly schema: string; readonly drop: () => Promise<void> } {
+  const schema = `t${process.pid}_${++schemas}`;
+  return { schema, drop: async () => void (await admin(url, `DROP SCHEMA IF EXISTS "${schema}" CASCADE`)) };
+}
