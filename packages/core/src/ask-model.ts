@@ -6,10 +6,9 @@ import { CapstanError, toProblem } from "./errors.ts";
 import type { TurnReason } from "./event.ts";
 import type { Hold } from "./hold.ts";
 import type { Json } from "./json.ts";
-import { LIMITS } from "./limits.ts";
 import { type Message, NO_USAGE, type Usage } from "./message.ts";
 import type { Model, ModelEvent, ModelRequest, ModelSettings, ToolSpec } from "./model.ts";
-import { checkedPart, checkedReason, checkedUsage } from "./model-part.ts";
+import { answerCut, checkedPart, checkedReason, checkedUsage, checkLength } from "./model-part.ts";
 import { streamNamed } from "./model-names.ts";
 import { modelOfRun } from "./output.ts";
 import { storedPrefix } from "./prefix.ts";
@@ -134,11 +133,7 @@ class Asking {
       for (const event of batch) {
         this.begun ||= event.type === "block-start" || event.type === "finish";
         if (event.type === "block-delta") received += event.delta.length;
-        if (received > LIMITS.answerChars)
-          throw new CapstanError(
-            "model-protocol",
-            `The model's answer is longer than ${LIMITS.answerChars} characters`,
-          );
+        checkLength(received);
         if (event.type === "block-end") {
           const part = checkedPart(event.part);
           if (part.type === "text") text += part.text;
@@ -149,8 +144,6 @@ class Asking {
         }
       }
     }
-    throw new CapstanError("model-cut", "The model's answer was cut off before its end; try again", {
-      retryable: true,
-    });
+    throw answerCut();
   }
 }

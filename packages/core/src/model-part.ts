@@ -3,6 +3,7 @@
 import { CapstanError } from "./errors.ts";
 import type { TurnReason } from "./event.ts";
 import { isPlainJson } from "./json.ts";
+import { LIMITS } from "./limits.ts";
 import type { Part, Usage } from "./message.ts";
 import { isFilePart, isOutput, membersOf } from "./output-shape.ts";
 
@@ -87,4 +88,16 @@ const REASONS = {
 
 export function checkedReason(reason: TurnReason): TurnReason {
   return Object.hasOwn(REASONS, String(reason)) ? reason : "other";
+}
+
+/** Throws `model-protocol` for an answer that does not end. */
+export function checkLength(received: number): void {
+  if (received <= LIMITS.answerChars) return;
+  throw new CapstanError("model-protocol", `The model's answer is longer than ${LIMITS.answerChars} characters`);
+}
+
+/** A stream that ended before the answer did. */
+export function answerCut(): CapstanError {
+  const message = "The model's answer was cut off before its end; try again";
+  return new CapstanError("model-cut", message, { retryable: true });
 }

@@ -4,10 +4,9 @@ import type { Clock } from "./clock.ts";
 import { CapstanError, toProblem } from "./errors.ts";
 import type { LiveBody, Problem, TurnReason } from "./event.ts";
 import type { Hold } from "./hold.ts";
-import { LIMITS } from "./limits.ts";
 import { NO_USAGE, type Part, type Usage } from "./message.ts";
 import type { ModelEvent } from "./model.ts";
-import { checkedPart, checkedReason, checkedUsage } from "./model-part.ts";
+import { answerCut, checkedPart, checkedReason, checkedUsage, checkLength } from "./model-part.ts";
 import { endedOrIgnored, IGNORED } from "./stop.ts";
 
 /** Plain data: engines may store it as the value of the model step. */
@@ -65,12 +64,7 @@ export async function readTurn(
   }
   if (reader.finished !== undefined) return reader.end(reader.finished);
   if (hold.halted.aborted) return reader.end("interrupted");
-  const problem: Problem = {
-    code: "model-cut",
-    message: "The model's answer was cut off before its end; try again",
-    retryable: true,
-  };
-  return { ...reader.end("cut"), problem };
+  return { ...reader.end("cut"), problem: toProblem(answerCut()) };
 }
 
 class TurnReader {
@@ -170,10 +164,7 @@ class TurnReader {
     const block = this.#blocks.get(index);
     if (block === undefined || delta === "") return;
     this.#received += delta.length;
-    if (this.#received > LIMITS.answerChars) {
-      const message = `The model's answer is longer than ${LIMITS.answerChars} characters`;
-      throw new CapstanError("model-protocol", message);
-    }
+    checkLength(this.#received);
     this.#meta.firstDeltaMs ??= Math.round(this.#clock.monotonic() - this.#startedAt);
     if (block.kind === "text") block.text += delta;
     this.#show(block, block.redact === undefined ? delta : block.redact.push(delta), live);

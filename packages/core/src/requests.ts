@@ -38,7 +38,7 @@ export async function openRequests(
     const requestId = standingId(state, name);
     const expiresAt = now + (body.type === "permission" ? waitMs : LIMITS.requestTtlMs);
     if (state.requests[requestId] !== undefined || run.answers[requestId] !== undefined) continue;
-    facts.push({ type: "request.opened", key: `request/${requestId}`, runId, requestId, request: body, expiresAt });
+    facts.push({ type: "request.opened", key: `request/${requestId}`, runId: run.id, requestId, request: body, expiresAt });
     timers.push({ name: expiryTimer(requestId), at: expiresAt });
   }
   if (facts.length > 0) await hold.append(facts, { sync: true, timers });

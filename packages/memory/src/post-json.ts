@@ -55,7 +55,10 @@ const SAID = 200;
 
 function refused(status: number, of: string, text: string): CapstanError {
   const code = status === 401 || status === 403 ? "model-auth" : status === 404 ? "model-not-found" : "model-failed";
-  const said = text.slice(0, SAID).toWellFormed().replaceAll(/\p{C}+/gu, " ");
+  const said = text
+    .slice(0, SAID)
+    .toWellFormed()
+    .replaceAll(/\p{C}+/gu, " ");
   const message = `${of} answered with status ${status}${said.trim() === "" ? "" : `: ${said}`}`;
   return new CapstanError(code, message, { status, retryable: status === 429 || status >= 500 });
 }

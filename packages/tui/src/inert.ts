@@ -17,5 +17,10 @@ export function inert(text: string): string {
 export function inertLine(text: string, limit = 400): string {
   const short = text.length > limit * 4 ? text.slice(0, limit * 4) : text;
   const line = inert(short.trim().replaceAll(/\s*\n\s*/g, " "));
-  return line.length <= limit ? line : `${line.slice(0, limit).toWellFormed().replace(/\ufffd$/, "")}...`;
+  return line.length <= limit
+    ? line
+    : `${line
+        .slice(0, limit)
+        .toWellFormed()
+        .replace(/\ufffd$/, "")}...`;
 }

@@ -1,6 +1,17 @@
 /** One session as the terminal sees it: follows its events, and asks for its state when a fact may have changed that. */
 
-import { type Answer, cursorOf, type Envelope, type FactBody, isLive, messageOf, type OpenRequest, type Runtime, type Session, type SessionView } from "@capstan/core";
+import {
+  type Answer,
+  cursorOf,
+  type Envelope,
+  type FactBody,
+  isLive,
+  messageOf,
+  type OpenRequest,
+  type Runtime,
+  type Session,
+  type SessionView,
+} from "@capstan/core";
 import { TERMINAL_LIMITS } from "./limits.ts";
 import { Transcript } from "./transcript/transcript.ts";
 
@@ -108,7 +119,8 @@ export class SessionLink {
         if (signal.aborted) return;
         this.transcript.apply(envelope);
         if (envelope.parent !== undefined) this.#childRequest(envelope);
-        else if (!isLive(envelope.event) && CHANGES_STATE.has(envelope.event.type) && this.#isNew(envelope)) void this.refresh();
+        else if (!isLive(envelope.event) && CHANGES_STATE.has(envelope.event.type) && this.#isNew(envelope))
+          void this.refresh();
         this.#onChange();
       }
     } catch (error) {
@@ -140,7 +152,8 @@ export class SessionLink {
     for (const { childSessionId } of Object.values(state.tasks)) {
       try {
         const child = await (await this.#runtime.session(childSessionId)).state();
-        for (const request of Object.values(child.requests)) this.#children.set(request.requestId, { request, asker: child.agent });
+        for (const request of Object.values(child.requests))
+          this.#children.set(request.requestId, { request, asker: child.agent });
         await this.#requestsBelow(child, depth + 1);
       } catch {
         continue; // one that was removed asks nothing

@@ -16,10 +16,17 @@ const SIGNS = {
 } as const satisfies Record<PlanEntry["status"], string>;
 
 /** Around the entry that is worked on; nothing when all is done. */
-export function planLines(entries: readonly PlanEntry[], { style, glyphs }: ThemeContext, width: number): readonly string[] {
+export function planLines(
+  entries: readonly PlanEntry[],
+  { style, glyphs }: ThemeContext,
+  width: number,
+): readonly string[] {
   const done = entries.filter(({ status }) => status === "completed" || status === "cancelled").length;
   if (entries.length === 0 || done === entries.length) return [];
-  const current = Math.max(0, entries.findIndex(({ status }) => status === "in-progress"));
+  const current = Math.max(
+    0,
+    entries.findIndex(({ status }) => status === "in-progress"),
+  );
   const count = Math.min(entries.length, TERMINAL_LIMITS.planLines);
   const start = Math.max(0, Math.min(current - Math.floor(count / 2), entries.length - count));
   const lines = entries.slice(start, start + count).map(({ status, content }) => {
@@ -29,7 +36,11 @@ export function planLines(entries: readonly PlanEntry[], { style, glyphs }: Them
   return [style("dim", fit(`Plan: ${done} of ${entries.length} done`, width)), ...lines];
 }
 
-export function queueLines(queue: readonly QueuedInput[], { style, glyphs }: ThemeContext, width: number): readonly string[] {
+export function queueLines(
+  queue: readonly QueuedInput[],
+  { style, glyphs }: ThemeContext,
+  width: number,
+): readonly string[] {
   if (queue.length === 0) return [];
   const lines = queue.slice(-TERMINAL_LIMITS.queueLines).map(({ parts, ifBusy }) => {
     const when = ifBusy === "steer" ? "next turn" : "next run";
@@ -66,7 +77,8 @@ export function statusLine(status: Status, context: ThemeContext, width: number)
 function activity({ runMs, tick, requests, state }: Status, { style, glyphs }: ThemeContext): string {
   if (requests > 0) return style("warning", `${glyphs.waiting} waits for an answer`);
   if (runMs === undefined) return style("dim", "? help");
-  if (state?.status === "waiting" || state?.status === "parked") return style("warning", `${glyphs.waiting} ${state.status}`);
+  if (state?.status === "waiting" || state?.status === "parked")
+    return style("warning", `${glyphs.waiting} ${state.status}`);
   const sign = glyphs.running[tick % glyphs.running.length] ?? "";
   return `${style("accent", sign)} ${style("dim", `${shownDuration(Math.floor(runMs / 1_000) * 1_000).replace(".0", "")}, esc interrupts`)}`;
 }
@@ -74,7 +86,10 @@ function activity({ runMs, tick, requests, state }: Status, { style, glyphs }: T
 function facts({ agent, model, mode, context, state }: Status, dot: string): readonly string[] {
   const cost = state?.usage.costMicroUsd;
   const used = context?.tokens ?? state?.contextTokens ?? 0;
-  const share = context !== undefined && context.size > 0 ? ` ${Math.min(999, Math.round((context.tokens / context.size) * 100))}%` : "";
+  const share =
+    context !== undefined && context.size > 0
+      ? ` ${Math.min(999, Math.round((context.tokens / context.size) * 100))}%`
+      : "";
   return [
     ...(agent === "" ? [] : [inertLine(agent, 20)]),
     inertLine(model, 40),

@@ -11,7 +11,7 @@ export interface ThemeContext {
   /** Raised by every change: what was drawn before is out of date. */
   readonly version: number;
   /** The text as the role looks now. */
-  style(role: Role, text: string): string;
+  readonly style: (role: Role, text: string) => string;
   /** False for a name that no theme has. */
   use(name: string): boolean;
   /** Called after each change. Returns how to end that. */

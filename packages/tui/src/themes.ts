@@ -131,9 +131,13 @@ export function parseTheme(value: unknown): Theme {
   if (typeof name !== "string" || !/^[\w-]{1,40}$/.test(name))
     throw invalid("A theme needs a name of letters, digits, - and _");
   const from = THEMES.find((theme) => theme.name === base);
-  if (from === undefined) throw invalid(`Theme ${name} extends ${JSON.stringify(base)}; known: ${THEMES.map((theme) => theme.name).join(", ")}`);
+  if (from === undefined)
+    throw invalid(
+      `Theme ${name} extends ${JSON.stringify(base)}; known: ${THEMES.map((theme) => theme.name).join(", ")}`,
+    );
   const own = Object.entries(membersOf(styles, `Styles of theme ${name}`)).map(([role, style]) => {
-    if (!ROLES.some((known) => known === role)) throw invalid(`Theme ${name}: there is no role ${JSON.stringify(role)}`);
+    if (!ROLES.some((known) => known === role))
+      throw invalid(`Theme ${name}: there is no role ${JSON.stringify(role)}`);
     return [role, parseStyle(style, `Theme ${name}, ${role}`)] as const;
   });
   return { name, styles: { ...from.styles, ...Object.fromEntries(own) } };
@@ -158,7 +162,8 @@ function parseColor(value: unknown, where: string): string {
 }
 
 function membersOf(value: unknown, what: string): { readonly [name: string]: unknown } {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as { readonly [name: string]: unknown }; // checked here
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return value as { readonly [name: string]: unknown }; // checked here
   throw invalid(`${what} must be an object`);
 }
 

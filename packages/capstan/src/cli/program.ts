@@ -18,6 +18,7 @@ import type { RunFlags } from "./run-command.ts";
 import type { Confinement } from "./sandbox-setting.ts";
 import { addServe, addStdio } from "./serve-command-line.ts";
 import type { TrustFlags } from "./trust-command.ts";
+import { addTerminal, canOpenTerminal } from "./tui-command-line.ts";
 
 /** `PERMISSION_MODES`, which would load the whole core for help. */
 const MODES = Object.keys({
@@ -46,8 +47,10 @@ export async function runProgram(
   process.stdout.on("error", () => undefined); // a reader that goes away; whoever writes much looks for it itself
   process.on("uncaughtException", (error) => void fail(name, error).then((code) => process.exit(code)));
   try {
-    if (argv.length === 0) program.outputHelp();
-    else await program.parseAsync([...argv], { from: "user" });
+    if (argv.length > 0) await program.parseAsync([...argv], { from: "user" });
+    else if (canOpenTerminal(process))
+      exitCode = await (await import("./terminal-command.ts")).terminalCommand(name, config);
+    else program.outputHelp();
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return commandLineFailure(name, error);
@@ -79,6 +82,7 @@ function programOf(name: string, config: Config | undefined, act: Act): Command 
     .exitOverride()
     .configureOutput({ outputError: () => undefined });
   const place = { name, config, act };
+  addTerminal(program, { ...place, filled });
   addRun(program, place);
   addResume(program, place);
   addSessions(program, place);

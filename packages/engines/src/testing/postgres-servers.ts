@@ -1,25 +1,22 @@
 /** Postgres for tests: PGlite in this process behind a socket, always; a real server when `CAPSTAN_POSTGRES_URL` names one. */
 
 import { PGlite } from "@electric-sql/pglite";
-import { PGLiteSocketServer } from "@electric-sql/pglite-socket";
 import { Client } from "pg";
+import { PgliteSocket } from "./pglite-socket.ts";
 
 /** Of a role that may make schemas and end connections of others. */
 export const SERVER_URL: string | undefined = process.env["CAPSTAN_POSTGRES_URL"];
 
 export type TestServer = { readonly url: string; readonly close: () => Promise<void> };
 
-const CONNECTIONS = 32;
-
-/** One database for one client at a time: it has one session, which all connections share. */
 export async function pgliteServer(): Promise<TestServer> {
   const db = await PGlite.create();
-  const server = new PGLiteSocketServer({ db, host: "127.0.0.1", port: 0, maxConnections: CONNECTIONS });
-  await server.start();
+  const server = new PgliteSocket(db);
+  const port = await server.listen();
   return {
-    url: `postgres://postgres@${server.getServerConn()}/postgres?sslmode=disable`,
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     async close() {
-      await server.stop();
+      await server.close();
       await db.close();
     },
   };

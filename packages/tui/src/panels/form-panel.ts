@@ -7,13 +7,22 @@ import { textField } from "../view/text-field.ts";
 import type { Step, StepPlace, Steps } from "./request-panel.ts";
 
 type Content = { readonly [name: string]: Json };
-type Field = { readonly name: string; readonly title: string; readonly type: string; readonly choices: readonly Json[]; readonly isRequired: boolean };
+type Field = {
+  readonly name: string;
+  readonly title: string;
+  readonly type: string;
+  readonly choices: readonly Json[];
+  readonly isRequired: boolean;
+};
 
 const MAX_FIELDS = 50;
 
 export function formSteps(place: StepPlace): Steps {
   const { body } = place.request;
-  return { first: () => (body.type === "client-tool" ? resultStep(place) : formStep(place, body as Extract<RequestBody, { type: "form" }>)) }; // made for these two
+  return {
+    first: () =>
+      body.type === "client-tool" ? resultStep(place) : formStep(place, body as Extract<RequestBody, { type: "form" }>),
+  }; // made for these two
 }
 
 function resultStep(place: StepPlace): Step {
@@ -21,7 +30,11 @@ function resultStep(place: StepPlace): Step {
   const give = (isError: boolean): void => {
     const onSubmit = (text: string): void =>
       send({ type: "client-tool", output: { content: [{ type: "text", text }], ...(isError && { isError }) } });
-    show({ title: isError ? "Why did it fail?" : "Its result:", control: textField({ prompt: "> ", onSubmit, onCancel: () => show(resultStep(place)) }), hint: "enter gives it, esc goes back" });
+    show({
+      title: isError ? "Why did it fail?" : "Its result:",
+      control: textField({ prompt: "> ", onSubmit, onCancel: () => show(resultStep(place)) }),
+      hint: "enter gives it, esc goes back",
+    });
   };
   const control = choiceList(context, {
     choices: [
@@ -31,7 +44,11 @@ function resultStep(place: StepPlace): Step {
     onChoose: ([chosen]) => give(chosen === "fail"),
     onCancel: interrupt,
   });
-  return { title: "Another client may give the result; it can also be given here.", control, hint: "esc interrupts the run" };
+  return {
+    title: "Another client may give the result; it can also be given here.",
+    control,
+    hint: "esc interrupts the run",
+  };
 }
 
 function formStep(place: StepPlace, { schema, url }: Extract<RequestBody, { type: "form" }>): Step {
@@ -43,10 +60,23 @@ function formStep(place: StepPlace, { schema, url }: Extract<RequestBody, { type
     else if (fields.length === 0) send({ type: "form", content: {} });
     else show(fieldStep(place, fields, 0, {}));
   };
-  const formAgain = (): void => show(formStep(place, { type: "form", origin: "", message: "", ...(schema !== undefined && { schema }), ...(url !== undefined && { url }) }));
+  const formAgain = (): void =>
+    show(
+      formStep(place, {
+        type: "form",
+        origin: "",
+        message: "",
+        ...(schema !== undefined && { schema }),
+        ...(url !== undefined && { url }),
+      }),
+    );
   const control = choiceList(context, {
     choices: [
-      { value: true, label: url !== undefined && schema === undefined ? "Done at that address" : "Fill it in", letter: "y" },
+      {
+        value: true,
+        label: url !== undefined && schema === undefined ? "Done at that address" : "Fill it in",
+        letter: "y",
+      },
       { value: false, label: "Decline", letter: "n" },
     ],
     onChoose: ([accepts]) => (accepts === true ? fill() : send({ type: "form", decline: true })),
@@ -76,7 +106,10 @@ function fieldStep(place: StepPlace, fields: readonly Field[], at: number, conte
   };
   const title = `${at + 1}/${fields.length} ${inertLine(field.title, 120)}${field.isRequired ? "" : " (may stay empty)"}${problem}`;
   if (field.choices.length > 0) {
-    const choices = field.choices.map((value) => ({ value: { value } as { readonly value?: Json }, label: inertLine(String(value), 80) }));
+    const choices = field.choices.map((value) => ({
+      value: { value } as { readonly value?: Json },
+      label: inertLine(String(value), 80),
+    }));
     const control = choiceList(context, {
       choices: field.isRequired ? choices : [...choices, { value: {}, label: "(nothing)" }],
       onChoose: ([chosen]) => next(chosen?.value),
@@ -89,7 +122,11 @@ function fieldStep(place: StepPlace, fields: readonly Field[], at: number, conte
     if (value.problem === undefined) next(value.value);
     else show(fieldStep(place, fields, at, content, `: ${value.problem}`));
   };
-  return { title, control: textField({ prompt: "> ", onSubmit, onCancel: interrupt }), hint: "enter goes on; esc interrupts the run" };
+  return {
+    title,
+    control: textField({ prompt: "> ", onSubmit, onCancel: interrupt }),
+    hint: "enter goes on; esc interrupts the run",
+  };
 }
 
 function valueOf({ type, isRequired }: Field, text: string): { readonly value?: Json; readonly problem?: string } {
@@ -109,15 +146,20 @@ function fieldsOf(schema: Json | undefined): readonly Field[] | undefined {
   const fields = Object.entries(properties).map(([name, value]): Field | undefined => {
     const property = membersOf(value);
     const type = property?.["type"];
-    if (property === undefined || (type !== "string" && type !== "number" && type !== "integer" && type !== "boolean")) return undefined;
+    if (property === undefined || (type !== "string" && type !== "number" && type !== "integer" && type !== "boolean"))
+      return undefined;
     const listed = property["enum"];
     const choices = type === "boolean" ? [true, false] : Array.isArray(listed) ? (listed as readonly Json[]) : []; // checked in the same line
-    const title = [property["title"] ?? name, property["description"]].filter((text) => typeof text === "string").join(": ");
+    const title = [property["title"] ?? name, property["description"]]
+      .filter((text) => typeof text === "string")
+      .join(": ");
     return { name, title, type, choices, isRequired: required.includes(name) };
   });
   return fields.length <= MAX_FIELDS && fields.every((field) => field !== undefined) ? fields : undefined;
 }
 
 function membersOf(value: Json | undefined): { readonly [name: string]: Json } | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as { readonly [name: string]: Json }) : undefined; // checked here
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as { readonly [name: string]: Json })
+    : undefined; // checked here
 }

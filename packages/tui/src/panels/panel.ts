@@ -23,7 +23,19 @@ export function ruleLine({ style, glyphs }: ThemeContext, title: string, width: 
 /** A list under a title; the choice ends it. */
 export function listPanel<Value>(
   { context }: PanelPlace,
-  { title, choices, first, onChoose, onCancel }: { readonly title: string; readonly choices: readonly Choice<Value>[]; readonly first?: number; readonly onChoose: (value: Value) => void; readonly onCancel: () => void },
+  {
+    title,
+    choices,
+    first,
+    onChoose,
+    onCancel,
+  }: {
+    readonly title: string;
+    readonly choices: readonly Choice<Value>[];
+    readonly first?: number;
+    readonly onChoose: (value: Value) => void;
+    readonly onCancel: () => void;
+  },
 ): Panel {
   const list = choiceList(context, {
     choices,

@@ -22,10 +22,19 @@ export function questionSteps(place: StepPlace, questions: readonly QuestionItem
   return { first: () => step(0, {}) };
 }
 
-function optionsStep(place: StepPlace, item: QuestionItem, title: string, next: (value: string | readonly string[]) => void): Step {
+function optionsStep(
+  place: StepPlace,
+  item: QuestionItem,
+  title: string,
+  next: (value: string | readonly string[]) => void,
+): Step {
   const { options, multiSelect } = item;
   const choices: readonly Choice<string | undefined>[] = [
-    ...options.map(({ label, description }) => ({ value: label, label: inertLine(label, 80), hint: inertLine(description, 200) })),
+    ...options.map(({ label, description }) => ({
+      value: label,
+      label: inertLine(label, 80),
+      hint: inertLine(description, 200),
+    })),
     { value: undefined, label: "Other: in your own words", letter: "o" },
   ];
   const again = (): void => place.show(optionsStep(place, item, title, next));
@@ -38,10 +47,16 @@ function optionsStep(place: StepPlace, item: QuestionItem, title: string, next: 
       const onSubmit = (text: string): void => {
         if (text.trim() !== "") next(multiSelect ? [...known, text.trim()] : text.trim());
       };
-      place.show({ title, control: textField({ prompt: "> ", onSubmit, onCancel: again }), hint: "enter answers, esc goes back" });
+      place.show({
+        title,
+        control: textField({ prompt: "> ", onSubmit, onCancel: again }),
+        hint: "enter answers, esc goes back",
+      });
     },
     onCancel: place.interrupt,
   });
-  const hint = multiSelect ? "space marks, enter answers; esc interrupts the run" : "a number or enter answers; esc interrupts the run";
+  const hint = multiSelect
+    ? "space marks, enter answers; esc interrupts the run"
+    : "a number or enter answers; esc interrupts the run";
   return { title, control, hint };
 }

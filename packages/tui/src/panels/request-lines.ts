@@ -29,7 +29,12 @@ export function requestTitle(body: RequestBody): string {
 export function requestLines(body: RequestBody, context: ThemeContext, width: number, rows: number): readonly string[] {
   const lines = bodyLines(body, context, width);
   const most = Math.max(3, rows);
-  return lines.length > most ? [...lines.slice(0, most - 1), context.style("warning", `(${lines.length - most + 1} more lines: ctrl+o shows them)`)] : lines;
+  return lines.length > most
+    ? [
+        ...lines.slice(0, most - 1),
+        context.style("warning", `(${lines.length - most + 1} more lines: ctrl+o shows them)`),
+      ]
+    : lines;
 }
 
 function bodyLines(body: RequestBody, context: ThemeContext, width: number): readonly string[] {
@@ -62,8 +67,14 @@ function bodyLines(body: RequestBody, context: ThemeContext, width: number): rea
 }
 
 function inputFields(input: Json): readonly (readonly [name: string, value: string])[] {
-  const entries = typeof input === "object" && input !== null && !Array.isArray(input) ? Object.entries(input) : [["input", input] as const];
-  return entries.map(([name, value]) => [inertLine(name, 12), typeof value === "string" ? value : JSON.stringify(value)]);
+  const entries =
+    typeof input === "object" && input !== null && !Array.isArray(input)
+      ? Object.entries(input)
+      : [["input", input] as const];
+  return entries.map(([name, value]) => [
+    inertLine(name, 12),
+    typeof value === "string" ? value : JSON.stringify(value),
+  ]);
 }
 
 const NAME_WIDTH = 9;
@@ -71,5 +82,8 @@ const NAME_WIDTH = 9;
 /** The mark at the left of each line cannot be written by the model. */
 function fieldLines(name: string, value: string, { style, glyphs }: ThemeContext, width: number): readonly string[] {
   const all = wrap(inert(value.slice(0, TERMINAL_LIMITS.outputCharacters)), Math.max(8, width - NAME_WIDTH - 2));
-  return all.map((line, at) => `${style("dim", (at === 0 ? name : "").padEnd(NAME_WIDTH).slice(0, Math.max(NAME_WIDTH, name.length)))}${style("border", glyphs.bar)} ${line}`);
+  return all.map(
+    (line, at) =>
+      `${style("dim", (at === 0 ? name : "").padEnd(NAME_WIDTH).slice(0, Math.max(NAME_WIDTH, name.length)))}${style("border", glyphs.bar)} ${line}`,
+  );
 }

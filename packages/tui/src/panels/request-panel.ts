@@ -132,7 +132,12 @@ function yesNoStep(place: StepPlace, type: "permission" | "plan"): Step {
   return { control: verdictList(place, type, choices, null), hint: HINT };
 }
 
-function verdictList(place: StepPlace, type: "permission" | "plan", choices: readonly Choice<Verdict>[], input: Json): ChoiceList {
+function verdictList(
+  place: StepPlace,
+  type: "permission" | "plan",
+  choices: readonly Choice<Verdict>[],
+  input: Json,
+): ChoiceList {
   const { context, send, show, interrupt } = place;
   const again = (): void => show({ control: verdictList(place, type, choices, input), hint: HINT });
   const chosen: { readonly [verdict in Exclude<Verdict, RememberScope>]: () => void } = {
@@ -153,8 +158,13 @@ function verdictList(place: StepPlace, type: "permission" | "plan", choices: rea
 }
 
 function reasonStep({ send }: StepPlace, type: "permission" | "plan", onCancel: () => void): Step {
-  const onSubmit = (reason: string): void => send({ type, allow: false, ...(reason.trim() !== "" && { reason: reason.trim() }) });
-  return { title: "Why not?", control: textField({ prompt: "> ", onSubmit, onCancel }), hint: "enter sends it, esc goes back" };
+  const onSubmit = (reason: string): void =>
+    send({ type, allow: false, ...(reason.trim() !== "" && { reason: reason.trim() }) });
+  return {
+    title: "Why not?",
+    control: textField({ prompt: "> ", onSubmit, onCancel }),
+    hint: "enter sends it, esc goes back",
+  };
 }
 
 function editStep(place: StepPlace, input: Json, onCancel: () => void): Step {
@@ -173,7 +183,10 @@ function editStep(place: StepPlace, input: Json, onCancel: () => void): Step {
     }),
     hint: "enter allows it as it stands, shift+enter begins a line, esc goes back",
   });
-  const value = only === undefined ? JSON.stringify(input, undefined, 2) : String((input as { readonly [name: string]: Json })[only]); // an object with one text
+  const value =
+    only === undefined
+      ? JSON.stringify(input, undefined, 2)
+      : String((input as { readonly [name: string]: Json })[only]); // an object with one text
   return edit(value, only === undefined ? "The input:" : `${inertLine(only, 40)}:`);
 }
 

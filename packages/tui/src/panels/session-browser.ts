@@ -24,7 +24,15 @@ export type BrowserPlace = PanelPlace & {
 };
 
 const HINT = "enter opens, ctrl+r renames, ctrl+f forks, ctrl+d deletes, tab all folders, esc closes";
-const MOVES: ReadonlySet<string | undefined> = new Set(["up", "down", "pageUp", "pageDown", "enter", "ctrl+n", "ctrl+p"]);
+const MOVES: ReadonlySet<string | undefined> = new Set([
+  "up",
+  "down",
+  "pageUp",
+  "pageDown",
+  "enter",
+  "ctrl+n",
+  "ctrl+p",
+]);
 
 export function sessionBrowser(place: BrowserPlace): Panel {
   return new Browser(place);
@@ -45,7 +53,12 @@ class Browser implements Panel {
   constructor(place: BrowserPlace) {
     this.#place = place;
     this.#isEverywhere = place.folder === undefined;
-    this.#filter = textField({ prompt: "find: ", onSubmit: () => undefined, onCancel: place.close, onChange: () => this.#narrow() });
+    this.#filter = textField({
+      prompt: "find: ",
+      onSubmit: () => undefined,
+      onCancel: place.close,
+      onChange: () => this.#narrow(),
+    });
     this.#list = this.#listOf([]);
     void this.#load();
   }
@@ -56,8 +69,14 @@ class Browser implements Panel {
     const where = this.#isEverywhere ? "everywhere" : "of this folder";
     const count = this.#sessions === undefined ? "" : ` (${this.#shown.length})`;
     const field = this.#rename ?? this.#filter;
-    const list = this.#shown.length === 0 ? [style("dim", this.#sessions === undefined ? "looking..." : "  none; tab looks in all folders")] : this.#list.lines(width, Math.max(1, rows - 5));
-    const said = this.#deleting === undefined ? this.#said : `Delete ${titleOf(this.#deleting)} and all that belongs to it? y deletes, any other key keeps it`;
+    const list =
+      this.#shown.length === 0
+        ? [style("dim", this.#sessions === undefined ? "looking..." : "  none; tab looks in all folders")]
+        : this.#list.lines(width, Math.max(1, rows - 5));
+    const said =
+      this.#deleting === undefined
+        ? this.#said
+        : `Delete ${titleOf(this.#deleting)} and all that belongs to it? y deletes, any other key keeps it`;
     return [
       ruleLine(context, `Sessions ${where}${count}`, width),
       ...field.lines(width),
@@ -106,7 +125,12 @@ class Browser implements Panel {
       onCancel: end,
       onSubmit: (title) => {
         end();
-        if (title.trim() !== "") this.#do(async () => (await this.#place.runtime.session(session.sessionId)).update({ title: title.trim() }), session, false);
+        if (title.trim() !== "")
+          this.#do(
+            async () => (await this.#place.runtime.session(session.sessionId)).update({ title: title.trim() }),
+            session,
+            false,
+          );
       },
     });
   }
@@ -143,20 +167,39 @@ class Browser implements Panel {
   }
 
   #narrow(): void {
-    const words = this.#filter.value.toLowerCase().split(/\s+/).filter((word) => word !== "");
+    const words = this.#filter.value
+      .toLowerCase()
+      .split(/\s+/)
+      .filter((word) => word !== "");
     const before = this.#shown[this.#at]?.sessionId;
     this.#shown = (this.#sessions ?? []).filter((session) => {
       if (!this.#isEverywhere && session.workspace?.root !== this.#place.folder) return false;
-      const text = [session.title, session.sessionId, session.agent, session.key, session.workspace?.root, session.status].join(" ").toLowerCase();
+      const text = [
+        session.title,
+        session.sessionId,
+        session.agent,
+        session.key,
+        session.workspace?.root,
+        session.status,
+      ]
+        .join(" ")
+        .toLowerCase();
       return words.every((word) => text.includes(word));
     });
-    this.#at = Math.max(0, this.#shown.findIndex(({ sessionId }) => sessionId === before));
+    this.#at = Math.max(
+      0,
+      this.#shown.findIndex(({ sessionId }) => sessionId === before),
+    );
     this.#list = this.#listOf(this.#shown);
   }
 
   #listOf(sessions: readonly SessionSummary[]): ChoiceList {
     const now = this.#place.now();
-    const choices = sessions.map((session): Choice<SessionSummary> => ({ value: session, label: titleOf(session), hint: hintOf(session, now, this.#isEverywhere) }));
+    const choices = sessions.map((session): Choice<SessionSummary> => ({
+      value: session,
+      label: titleOf(session),
+      hint: hintOf(session, now, this.#isEverywhere),
+    }));
     return choiceList(this.#place.context, { choices, first: this.#at, onChoose: () => undefined });
   }
 }
@@ -165,7 +208,11 @@ function titleOf({ title, sessionId }: SessionSummary): string {
   return inertLine(title ?? "", 60) || sessionId;
 }
 
-function hintOf({ updatedAt, status, usage, workspace, agent, openRequests }: SessionSummary, now: number, everywhere: boolean): string {
+function hintOf(
+  { updatedAt, status, usage, workspace, agent, openRequests }: SessionSummary,
+  now: number,
+  everywhere: boolean,
+): string {
   const tokens = usage.inputTokens + usage.outputTokens + (usage.cacheReadTokens ?? 0) + (usage.cacheWriteTokens ?? 0);
   return [
     shownAge(now - updatedAt),

@@ -40,7 +40,8 @@ export function statsPanel({ context, runtime, sessionId, now, redraw, close }: 
   });
   const body = (width: number): readonly string[] => {
     if (problem !== "") return [context.style("error", problem)];
-    if (shown === "days") return sessions === undefined ? ["counting..."] : dayStatsLines(dayStats(sessions, now, DAYS), context, width);
+    if (shown === "days")
+      return sessions === undefined ? ["counting..."] : dayStatsLines(dayStats(sessions, now, DAYS), context, width);
     return session === undefined ? ["counting..."] : sessionStatsLines(session, context, width);
   };
   return {
@@ -49,7 +50,10 @@ export function statsPanel({ context, runtime, sessionId, now, redraw, close }: 
       const room = Math.max(1, rows - 3);
       offset = Math.max(0, Math.min(offset, all.length - room));
       const title = shown === "session" ? "Statistics of this session" : `Statistics of the last ${DAYS} days`;
-      const more = all.length > room ? `, arrows scroll (${offset + 1}-${Math.min(all.length, offset + room)} of ${all.length})` : "";
+      const more =
+        all.length > room
+          ? `, arrows scroll (${offset + 1}-${Math.min(all.length, offset + room)} of ${all.length})`
+          : "";
       return [
         ruleLine(context, title, width),
         ...all.slice(offset, offset + room),

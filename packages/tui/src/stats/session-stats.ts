@@ -48,7 +48,12 @@ export function sessionStats(): StatsFold {
           return;
         case "tool.finished": {
           const { name, calls, failed, ms } = tools.get(fact.name) ?? { name: fact.name, calls: 0, failed: 0, ms: 0 };
-          tools.set(fact.name, { name, calls: calls + 1, failed: failed + (fact.status === "ok" ? 0 : 1), ms: ms + fact.durationMs });
+          tools.set(fact.name, {
+            name,
+            calls: calls + 1,
+            failed: failed + (fact.status === "ok" ? 0 : 1),
+            ms: ms + fact.durationMs,
+          });
           return;
         }
         case "task.finished":

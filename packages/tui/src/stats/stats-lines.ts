@@ -14,13 +14,22 @@ const NAME = 11;
 export function sessionStatsLines(stats: SessionStats, context: ThemeContext, width: number): readonly string[] {
   const { style } = context;
   const row = (name: string, value: string): string => fit(`${style("dim", pad(name, NAME))} ${value}`, width);
-  const { usage, childUsage, runs, turns, retries, workedMs, ends, models, tools, asked, compactions, children } = stats;
+  const { usage, childUsage, runs, turns, retries, workedMs, ends, models, tools, asked, compactions, children } =
+    stats;
   const share = cacheShare(usage);
   return [
     row("tokens", tokens(usage)),
-    row("cache", share === undefined ? "nothing yet" : `${Math.round(share * 100)}% of the input was read from it${usage.cacheWriteTokens === undefined ? "" : `, ${shownCount(usage.cacheWriteTokens)} written`}`),
+    row(
+      "cache",
+      share === undefined
+        ? "nothing yet"
+        : `${Math.round(share * 100)}% of the input was read from it${usage.cacheWriteTokens === undefined ? "" : `, ${shownCount(usage.cacheWriteTokens)} written`}`,
+    ),
     row("cost", usage.costMicroUsd === undefined ? "not known" : shownCost(usage.costMicroUsd)),
-    row("runs", `${runs}${ends.length === 0 ? "" : ` (${ends.map(([reason, count]) => `${inertLine(reason)} ${count}`).join(", ")})`}`),
+    row(
+      "runs",
+      `${runs}${ends.length === 0 ? "" : ` (${ends.map(([reason, count]) => `${inertLine(reason)} ${count}`).join(", ")})`}`,
+    ),
     row("turns", `${turns}${retries === 0 ? "" : `, ${retries} tried again`}, ${shownDuration(workedMs)} in all`),
     ...(asked === 0 ? [] : [row("questions", String(asked))]),
     ...(compactions === 0 ? [] : [row("summed up", `${compactions} times`)]),
@@ -30,7 +39,13 @@ export function sessionStatsLines(stats: SessionStats, context: ThemeContext, wi
   ];
 }
 
-function tokens({ inputTokens, outputTokens, cacheReadTokens = 0, cacheWriteTokens = 0, reasoningTokens }: Usage): string {
+function tokens({
+  inputTokens,
+  outputTokens,
+  cacheReadTokens = 0,
+  cacheWriteTokens = 0,
+  reasoningTokens,
+}: Usage): string {
   const reasoning = reasoningTokens === undefined ? "" : ` (${shownCount(reasoningTokens)} of them reasoning)`;
   return `${shownCount(inputTokens + cacheReadTokens + cacheWriteTokens)} in, ${shownCount(outputTokens)} out${reasoning}`;
 }
@@ -42,9 +57,16 @@ function toolRows(tools: SessionStats["tools"], context: ThemeContext, width: nu
   const name = Math.min(24, Math.max(...tools.map((tool) => tool.name.length)), Math.floor(width / 2));
   const rows = tools.slice(0, MAX_TOOLS).map((tool) => {
     const said = `${tool.calls}${tool.failed === 0 ? "" : `, ${tool.failed} failed`}, ${shownDuration(tool.ms)}`;
-    return fit(`${pad(inertLine(tool.name, 40), name)} ${style("accent", bar(tool.calls / most, 12, context))} ${said}`, width);
+    return fit(
+      `${pad(inertLine(tool.name, 40), name)} ${style("accent", bar(tool.calls / most, 12, context))} ${said}`,
+      width,
+    );
   });
-  return [style("strong", "Tools"), ...rows, ...(tools.length > MAX_TOOLS ? [style("dim", `(${tools.length - MAX_TOOLS} more tools)`)] : [])];
+  return [
+    style("strong", "Tools"),
+    ...rows,
+    ...(tools.length > MAX_TOOLS ? [style("dim", `(${tools.length - MAX_TOOLS} more tools)`)] : []),
+  ];
 }
 
 export function dayStatsLines(days: readonly DayStats[], context: ThemeContext, width: number): readonly string[] {
@@ -52,9 +74,13 @@ export function dayStatsLines(days: readonly DayStats[], context: ThemeContext, 
   const most = Math.max(...all, 1);
   return days.map(({ day, sessions, usage }, at) => {
     const cost = usage.costMicroUsd === undefined ? "" : ` ${shownCost(usage.costMicroUsd)}`;
-    const said = sessions === 0 ? "" : `${sessions} ${sessions === 1 ? "session" : "sessions"} ${shownCount(all[at] ?? 0)}${cost}`;
+    const said =
+      sessions === 0 ? "" : `${sessions} ${sessions === 1 ? "session" : "sessions"} ${shownCount(all[at] ?? 0)}${cost}`;
     const room = Math.max(4, Math.min(40, width - 40));
-    return fit(`${context.style("dim", day)} ${context.style("accent", bar((all[at] ?? 0) / most, room, context))} ${said}`, width);
+    return fit(
+      `${context.style("dim", day)} ${context.style("accent", bar((all[at] ?? 0) / most, room, context))} ${said}`,
+      width,
+    );
   });
 }
 

@@ -2,7 +2,11 @@
 
 import { TERMINAL_LIMITS } from "../limits.ts";
 
-export type DiffLine = { readonly type: "same" | "added" | "removed" | "gap"; readonly number: number; readonly text: string };
+export type DiffLine = {
+  readonly type: "same" | "added" | "removed" | "gap";
+  readonly number: number;
+  readonly text: string;
+};
 
 const AROUND = 2;
 
@@ -24,7 +28,8 @@ export function diffLines(before: string | undefined, after: string): readonly D
 function middle(old: readonly string[], now: readonly string[], from: number): readonly DiffLine[] {
   const removed = (at: number): DiffLine => ({ type: "removed", number: from + at + 1, text: old[at] ?? "" });
   const added = (at: number): DiffLine => ({ type: "added", number: from + at + 1, text: now[at] ?? "" });
-  if (old.length * now.length > TERMINAL_LIMITS.diffCells) return [...old.keys().map(removed), ...now.keys().map(added)];
+  if (old.length * now.length > TERMINAL_LIMITS.diffCells)
+    return [...old.keys().map(removed), ...now.keys().map(added)];
   const width = now.length + 1;
   const common = new Uint32Array((old.length + 1) * width); // length of the longest common part from here on
   const at = (i: number, j: number): number => common[i * width + j] ?? 0;
@@ -32,7 +37,7 @@ function middle(old: readonly string[], now: readonly string[], from: number): r
     for (let j = now.length - 1; j >= 0; j--)
       common[i * width + j] = old[i] === now[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
   const lines: DiffLine[] = [];
-  for (let i = 0, j = 0; i < old.length || j < now.length; ) {
+  for (let i = 0, j = 0; i < old.length || j < now.length;) {
     if (i < old.length && j < now.length && old[i] === now[j]) {
       lines.push({ type: "same", number: from + j + 1, text: now[j] ?? "" });
       i += 1;

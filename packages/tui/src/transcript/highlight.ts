@@ -21,13 +21,21 @@ const FAMILIES: { readonly [language: string]: Family } = Object.fromEntries([
   ..."js jsx ts tsx javascript typescript java c cc cpp h cs go rust rs swift kotlin kt scala php json jsonc css scss dart zig"
     .split(" ")
     .map((name) => [name, { comment: SLASHES, keywords: C_LIKE }] as const),
-  ..."py python rb ruby sh bash zsh shell yaml yml toml ini perl r make dockerfile".split(" ").map((name) => [name, { comment: HASH, keywords: SCRIPT }] as const),
-  ..."sql lua haskell hs".split(" ").map((name) => [name, { comment: DASHES, keywords: name === "sql" ? SQL : SCRIPT }] as const),
+  ..."py python rb ruby sh bash zsh shell yaml yml toml ini perl r make dockerfile"
+    .split(" ")
+    .map((name) => [name, { comment: HASH, keywords: SCRIPT }] as const),
+  ..."sql lua haskell hs"
+    .split(" ")
+    .map((name) => [name, { comment: DASHES, keywords: name === "sql" ? SQL : SCRIPT }] as const),
 ]);
 const MAX_CHARACTERS = 50_000;
 
 /** Lines with styles. A language that is not known stays as it is. */
-export function highlight(code: string, language: string | undefined, style: (role: Role, text: string) => string): string[] {
+export function highlight(
+  code: string,
+  language: string | undefined,
+  style: (role: Role, text: string) => string,
+): string[] {
   const name = (language ?? "").toLowerCase();
   const family = Object.hasOwn(FAMILIES, name) ? FAMILIES[name] : undefined;
   if (name === "diff" || name === "patch") return code.split("\n").map((line) => diffLine(line, style));
@@ -46,7 +54,12 @@ export function highlight(code: string, language: string | undefined, style: (ro
   return (shown + code.slice(end)).split("\n");
 }
 
-function token(match: RegExpExecArray, { keywords }: Family, isSql: boolean, style: (role: Role, text: string) => string): string {
+function token(
+  match: RegExpExecArray,
+  { keywords }: Family,
+  isSql: boolean,
+  style: (role: Role, text: string) => string,
+): string {
   const [text] = match;
   const { comment, string, number } = match.groups ?? {};
   if (comment !== undefined) return style("comment", text);

@@ -55,7 +55,11 @@ function linesOf(item: Item, view: ItemView, context: ThemeContext, markdown: Ma
   }
 }
 
-function userLines({ text, files }: UserItem, { width, unfolded }: ItemView, { style, glyphs }: ThemeContext): readonly string[] {
+function userLines(
+  { text, files }: UserItem,
+  { width, unfolded }: ItemView,
+  { style, glyphs }: ThemeContext,
+): readonly string[] {
   const all = text === "" ? [] : wrap(inert(text), width - 2);
   const most = unfolded ? TERMINAL_LIMITS.unfoldedLines : TERMINAL_LIMITS.requestLines;
   const shown = all.length > most ? [...all.slice(0, most), `(${all.length - most} more lines)`] : all;
@@ -63,17 +67,36 @@ function userLines({ text, files }: UserItem, { width, unfolded }: ItemView, { s
   return ["", ...lines.map((line, at) => style("user", `${at === 0 ? glyphs.user : " "} ${line}`))];
 }
 
-function reasoningLines({ text, live }: TextItem, { width, unfolded }: ItemView, { style, glyphs }: ThemeContext): readonly string[] {
+function reasoningLines(
+  { text, live }: TextItem,
+  { width, unfolded }: ItemView,
+  { style, glyphs }: ThemeContext,
+): readonly string[] {
   const all = wrap(inert(text.trim()), width - 2);
   if (text.trim() === "") return [];
-  if (unfolded) return ["", ...all.slice(0, TERMINAL_LIMITS.unfoldedLines).map((line) => style("reasoning", `${glyphs.bar} ${line}`))];
-  if (live) return ["", ...all.slice(-TERMINAL_LIMITS.reasoningLines).map((line) => style("reasoning", `${glyphs.bar} ${line}`))];
+  if (unfolded)
+    return [
+      "",
+      ...all.slice(0, TERMINAL_LIMITS.unfoldedLines).map((line) => style("reasoning", `${glyphs.bar} ${line}`)),
+    ];
+  if (live)
+    return [
+      "",
+      ...all.slice(-TERMINAL_LIMITS.reasoningLines).map((line) => style("reasoning", `${glyphs.bar} ${line}`)),
+    ];
   return ["", style("reasoning", `${glyphs.bar} thought: ${inertLine(text, Math.max(10, width - 12))}`)];
 }
 
-function noteLines({ severity, text }: NoteItem, { width, unfolded }: ItemView, { style }: ThemeContext): readonly string[] {
+function noteLines(
+  { severity, text }: NoteItem,
+  { width, unfolded }: ItemView,
+  { style }: ThemeContext,
+): readonly string[] {
   const role = severity === "error" ? "error" : severity === "warning" ? "warning" : "dim";
-  const lines = wrap(inert(text), width - 2).slice(0, unfolded ? TERMINAL_LIMITS.unfoldedLines : TERMINAL_LIMITS.requestLines);
+  const lines = wrap(inert(text), width - 2).slice(
+    0,
+    unfolded ? TERMINAL_LIMITS.unfoldedLines : TERMINAL_LIMITS.requestLines,
+  );
   return ["", ...lines.map((line, at) => style(role, `${at === 0 ? (severity === "info" ? "i" : "!") : " "} ${line}`))];
 }
 
@@ -91,7 +114,11 @@ function endLines(item: EndItem, { width }: ItemView, { style, glyphs }: ThemeCo
   const role = reason === "end-turn" ? "dim" : reason === "interrupted" ? "warning" : "error";
   return [
     "",
-    ...(problem === undefined ? [] : wrap(inert(problem), width).slice(0, 12).map((line) => style("error", line))),
+    ...(problem === undefined
+      ? []
+      : wrap(inert(problem), width)
+          .slice(0, 12)
+          .map((line) => style("error", line))),
     ...why.map((line) => style(role, line)),
     style("dim", took),
   ];

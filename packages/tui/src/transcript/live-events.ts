@@ -15,7 +15,8 @@ export function liveEvent(event: Live, at: (id: string) => Item | undefined): Li
   switch (event.type) {
     case "block.started": {
       const { block, blockId } = event;
-      if (block.type === "tool-input") return { type: "item", item: { ...blankTool(blockId, block.name), live: true, status: "writing" } };
+      if (block.type === "tool-input")
+        return { type: "item", item: { ...blankTool(blockId, block.name), live: true, status: "writing" } };
       return { type: "item", item: { type: block.type, id: blockId, text: "", live: true } };
     }
     case "text.delta":
@@ -24,12 +25,18 @@ export function liveEvent(event: Live, at: (id: string) => Item | undefined): Li
       const type = event.type === "text.delta" ? "text" : "reasoning";
       const before = item?.type === type ? item.text : "";
       if (before.length >= TERMINAL_LIMITS.textCharacters) return undefined;
-      return { type: "item", item: { type, id: event.blockId, text: before.slice(0, event.offset) + event.delta, live: true } };
+      return {
+        type: "item",
+        item: { type, id: event.blockId, text: before.slice(0, event.offset) + event.delta, live: true },
+      };
     }
     case "tool-input.delta": {
       const item = at(event.blockId);
       if (item?.type !== "tool") return undefined;
-      const progress = (item.progress.slice(0, event.offset) + event.delta).slice(0, TERMINAL_LIMITS.progressCharacters);
+      const progress = (item.progress.slice(0, event.offset) + event.delta).slice(
+        0,
+        TERMINAL_LIMITS.progressCharacters,
+      );
       return { type: "item", item: { ...item, progress } };
     }
     case "tool.progress":
@@ -49,7 +56,10 @@ function progressed(event: Extract<Live, { type: "tool.progress" }>, item: Item 
   if (item?.type !== "tool") return undefined;
   const { chunk, message, progress, total } = event;
   if (chunk !== undefined)
-    return { type: "item", item: { ...item, progress: (item.progress + chunk).slice(-TERMINAL_LIMITS.progressCharacters) } };
+    return {
+      type: "item",
+      item: { ...item, progress: (item.progress + chunk).slice(-TERMINAL_LIMITS.progressCharacters) },
+    };
   const share = progress === undefined ? "" : total === undefined ? String(progress) : `${progress}/${total}`;
   const said = [share, message ?? ""].filter((piece) => piece !== "").join(" ");
   return { type: "item", item: { ...item, progress: said } };
@@ -57,11 +67,23 @@ function progressed(event: Extract<Live, { type: "tool.progress" }>, item: Item 
 
 function resetNote({ error, delayMs, seq, eph }: Extract<Live, { type: "turn.reset" }>): NoteItem {
   const wait = delayMs > 0 ? `in ${Math.max(0.1, Math.round(delayMs / 100) / 10)} s` : "now";
-  return { type: "note", id: `live/${seq}.${eph}`, severity: "warning", text: `${error.message.replace(/\.$/, "")} (${error.code}); trying again ${wait}` };
+  return {
+    type: "note",
+    id: `live/${seq}.${eph}`,
+    severity: "warning",
+    text: `${error.message.replace(/\.$/, "")} (${error.code}); trying again ${wait}`,
+  };
 }
 
 /** Information that needs nothing done is not shown, but for what a command answers. */
-function noticed({ severity, code, title, detail, seq, eph }: Extract<Live, { type: "notice" }>): LiveChange | undefined {
+function noticed({
+  severity,
+  code,
+  title,
+  detail,
+  seq,
+  eph,
+}: Extract<Live, { type: "notice" }>): LiveChange | undefined {
   if (code === "request-open") return undefined; // the request itself is shown
   if (severity === "info" && title !== "Command") return undefined;
   const text = [title, detail ?? ""].filter((piece) => piece !== "").join(": ");

@@ -34,7 +34,8 @@ export function markdownLines(context: ThemeContext): MarkdownLines {
     kept.set(key, lines);
     return lines;
   };
-  return (text, width) => paragraphs(text).flatMap((part, at) => (at === 0 ? piece(part, width) : ["", ...piece(part, width)]));
+  return (text, width) =>
+    paragraphs(text).flatMap((part, at) => (at === 0 ? piece(part, width) : ["", ...piece(part, width)]));
 }
 
 /** Pieces that stand for themselves: cut at empty lines that are followed by ordinary text, outside of code. */
@@ -45,9 +46,17 @@ function paragraphs(text: string): readonly string[] {
   const lines = text.split("\n");
   for (const [at, line] of lines.entries()) {
     const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1];
-    if (mark !== undefined && (fence === undefined || mark.startsWith(fence))) fence = fence === undefined ? mark : undefined;
+    if (mark !== undefined && (fence === undefined || mark.startsWith(fence)))
+      fence = fence === undefined ? mark : undefined;
     const next = lines[at + 1];
-    if (fence === undefined && line.trim() === "" && current.length > 0 && next !== undefined && /^[\p{L}\p{N}#*_`"'([](?!\. |\) |[*+-] )/u.test(next) && !/^([*+-]|\d+[.)])\s/.test(next)) {
+    if (
+      fence === undefined &&
+      line.trim() === "" &&
+      current.length > 0 &&
+      next !== undefined &&
+      /^[\p{L}\p{N}#*_`"'([](?!\. |\) |[*+-] )/u.test(next) &&
+      !/^([*+-]|\d+[.)])\s/.test(next)
+    ) {
       pieces.push(current.join("\n").trimEnd());
       current = [];
     } else if (current.length > 0 || line.trim() !== "") current.push(line);

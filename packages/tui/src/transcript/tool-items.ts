@@ -1,6 +1,14 @@
 /** Tool calls and inputs as items of the conversation. */
 
-import { type DiffPart, type FactOf, type Message, textOf, type ToolCallPart, type ToolOutput, type ToolStatus } from "@capstan/core";
+import {
+  type DiffPart,
+  type FactOf,
+  type Message,
+  textOf,
+  type ToolCallPart,
+  type ToolOutput,
+  type ToolStatus,
+} from "@capstan/core";
 import { TERMINAL_LIMITS } from "../limits.ts";
 import type { ToolItem } from "./item.ts";
 
@@ -44,7 +52,10 @@ type Finished = {
   readonly by?: string;
 };
 
-export function finishedTool({ callId, name, status, output, durationMs, by }: Finished, before: ToolItem | undefined): ToolItem {
+export function finishedTool(
+  { callId, name, status, output, durationMs, by }: Finished,
+  before: ToolItem | undefined,
+): ToolItem {
   const text = textOf(output.content);
   return {
     ...(before ?? blankTool(callId, name)),
@@ -53,7 +64,10 @@ export function finishedTool({ callId, name, status, output, durationMs, by }: F
     progress: "",
     activity: undefined,
     durationMs,
-    output: text.length > TERMINAL_LIMITS.outputCharacters ? `${text.slice(0, TERMINAL_LIMITS.outputCharacters)}\n(${text.length - TERMINAL_LIMITS.outputCharacters} more characters)` : text,
+    output:
+      text.length > TERMINAL_LIMITS.outputCharacters
+        ? `${text.slice(0, TERMINAL_LIMITS.outputCharacters)}\n(${text.length - TERMINAL_LIMITS.outputCharacters} more characters)`
+        : text,
     diffs: output.content.flatMap((part): readonly DiffPart[] => (part.type === "diff" ? [part] : [])).slice(0, 20),
     by,
   };

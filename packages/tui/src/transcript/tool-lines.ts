@@ -60,14 +60,18 @@ function bodyOf(item: ToolItem, view: CardView, context: ThemeContext): readonly
       return [];
     case "running": {
       const lines = lastOf(item.progress, inner.width);
-      const activity = item.activity === undefined ? [] : [`${glyphs.pointer} ${inertLine(item.activity, inner.width)}`];
+      const activity =
+        item.activity === undefined ? [] : [`${glyphs.pointer} ${inertLine(item.activity, inner.width)}`];
       return bar("dim", [...(view.unfolded ? inputOf(item.input, inner.width) : []), ...activity, ...lines]);
     }
     default: {
       const input = view.unfolded ? bar("dim", inputOf(item.input, inner.width)) : [];
       const diffs = item.diffs.flatMap((diff) => diffOf(diff, inner, context));
       // what was changed says more than the sentence about it; what was read is for the model
-      const quiet = item.status === "ok" && !view.unfolded && (item.diffs.length > 0 || item.kind === "read" || item.kind === "search");
+      const quiet =
+        item.status === "ok" &&
+        !view.unfolded &&
+        (item.diffs.length > 0 || item.kind === "read" || item.kind === "search");
       if (!quiet) return [...input, ...bar(item.status === "ok" ? "dim" : "warning", outputOf(item, inner)), ...diffs];
       return [...input, ...(item.diffs.length > 0 ? [] : bar("dim", [countOf(item.output)])), ...diffs];
     }
@@ -106,17 +110,32 @@ function outputOf({ output, kind, status }: ToolItem, { width, unfolded }: CardV
   return kind === "execute" && status !== "ok" ? [more, ...all.slice(-most)] : [...all.slice(0, most), more];
 }
 
-function diffOf({ path, before, after }: DiffPart, { width, unfolded }: CardView, { style }: ThemeContext): readonly string[] {
+function diffOf(
+  { path, before, after }: DiffPart,
+  { width, unfolded }: CardView,
+  { style }: ThemeContext,
+): readonly string[] {
   const lines = diffLines(before, after);
   const count = (type: DiffLine["type"]): number => lines.filter((line) => line.type === type).length;
   const most = unfolded ? TERMINAL_LIMITS.unfoldedLines : TERMINAL_LIMITS.foldedDiffLines;
   const digits = String(lines.at(-1)?.number ?? 1).length;
   const shown = lines.slice(0, most).map((line) => diffLine(line, digits, width, style));
   const head = `${style("dim", inertLine(path, width))} ${style("added", `+${count("added")}`)} ${style("removed", `-${count("removed")}`)}`;
-  return [head, ...shown, ...(lines.length > most ? [style("dim", `(${lines.length - most} more lines${unfolded ? "" : ", ctrl+o shows them"})`)] : [])];
+  return [
+    head,
+    ...shown,
+    ...(lines.length > most
+      ? [style("dim", `(${lines.length - most} more lines${unfolded ? "" : ", ctrl+o shows them"})`)]
+      : []),
+  ];
 }
 
-function diffLine({ type, number, text }: DiffLine, digits: number, width: number, style: ThemeContext["style"]): string {
+function diffLine(
+  { type, number, text }: DiffLine,
+  digits: number,
+  width: number,
+  style: ThemeContext["style"],
+): string {
   if (type === "gap") return style("dim", `${" ".repeat(digits)} ...`);
   const sign = { same: " ", added: "+", removed: "-" }[type];
   const line = `${String(number).padStart(digits)} ${sign} ${keptIndent(text, width)}`;

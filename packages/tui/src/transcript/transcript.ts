@@ -1,6 +1,14 @@
 /** The conversation as it stands in the terminal: a bounded fold of a session's events. All texts are as they came. */
 
-import { type Envelope, type Fact, INTERRUPT_MARKER, isLive, type Live, type Message, type PlanEntry } from "@capstan/core";
+import {
+  type Envelope,
+  type Fact,
+  INTERRUPT_MARKER,
+  isLive,
+  type Live,
+  type Message,
+  type PlanEntry,
+} from "@capstan/core";
 import { TERMINAL_LIMITS } from "../limits.ts";
 import { liveEvent } from "./live-events.ts";
 import type { Item, ToolItem } from "./item.ts";
@@ -53,7 +61,8 @@ export class Transcript {
       case "tool.finished":
         return this.#put(finishedTool(fact, this.#tool(fact.callId)));
       case "task.started":
-        if (fact.childSessionId !== undefined && fact.callId !== undefined) this.#children.set(fact.childSessionId, fact.callId);
+        if (fact.childSessionId !== undefined && fact.callId !== undefined)
+          this.#children.set(fact.childSessionId, fact.callId);
         return;
       case "plan.updated":
         this.plan = fact.entries;
@@ -62,7 +71,11 @@ export class Transcript {
         this.#runStartedAt = fact.at;
         return;
       case "context.compacted":
-        return this.note(`fact/${fact.seq}`, "info", `The conversation was summed up: ${fact.tokensBefore} tokens became ${fact.tokensAfter}`);
+        return this.note(
+          `fact/${fact.seq}`,
+          "info",
+          `The conversation was summed up: ${fact.tokensBefore} tokens became ${fact.tokensAfter}`,
+        );
       case "run.finished":
         this.#dropLive();
         this.#put({
@@ -109,7 +122,9 @@ export class Transcript {
         this.#put({ type: "reasoning", id, text: part.text.slice(0, TERMINAL_LIMITS.textCharacters), live: false });
       else if (part.type === "tool-call") this.#put(proposedTool(part));
       else if (part.type === "tool-result")
-        this.#put(finishedTool({ ...part, status: part.output.isError === true ? "error" : "ok" }, this.#tool(part.callId)));
+        this.#put(
+          finishedTool({ ...part, status: part.output.isError === true ? "error" : "ok" }, this.#tool(part.callId)),
+        );
     }
   }
 

@@ -65,12 +65,24 @@ export function choiceList<Value>(
   };
 }
 
-type Shown = { readonly choices: readonly Choice<unknown>[]; readonly at: number; readonly marked: ReadonlySet<number> | undefined };
+type Shown = {
+  readonly choices: readonly Choice<unknown>[];
+  readonly at: number;
+  readonly marked: ReadonlySet<number> | undefined;
+};
 
-function listLines({ style, glyphs }: ThemeContext, { choices, at, marked }: Shown, width: number, rows: number): readonly string[] {
+function listLines(
+  { style, glyphs }: ThemeContext,
+  { choices, at, marked }: Shown,
+  width: number,
+  rows: number,
+): readonly string[] {
   const count = Math.max(1, Math.min(choices.length, rows));
   const start = Math.max(0, Math.min(at - Math.floor(count / 2), choices.length - count));
-  const labels = Math.min(Math.max(...choices.map(({ label }) => widthOf(label)), 1), Math.max(12, Math.floor(width * 0.6)));
+  const labels = Math.min(
+    Math.max(...choices.map(({ label }) => widthOf(label)), 1),
+    Math.max(12, Math.floor(width * 0.6)),
+  );
   const lines = choices.slice(start, start + count).map(({ label, hint = "", letter }, offset) => {
     const index = start + offset;
     const mark = marked === undefined ? "" : `${marked.has(index) ? glyphs.chosen : glyphs.open} `;

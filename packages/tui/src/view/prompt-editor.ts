@@ -59,10 +59,16 @@ function provider({ commands, argumentsOf, files }: Completions): AutocompletePr
       const before = (lines[cursorLine] ?? "").slice(0, cursorColumn);
       const [, command, argument] = /^\/([\w:-]+) (\S*)$/.exec(before) ?? [];
       if (cursorLine === 0 && command !== undefined && argument !== undefined)
-        return found(fuzzyFilter([...(await argumentsOf(command))], argument, ({ label }) => label), argument);
+        return found(
+          fuzzyFilter([...(await argumentsOf(command))], argument, ({ label }) => label),
+          argument,
+        );
       const [, name] = /^\/([\w:-]*)$/.exec(before) ?? [];
       if (cursorLine === 0 && name !== undefined)
-        return found(fuzzyFilter([...commands()], name, ({ value }) => value), before);
+        return found(
+          fuzzyFilter([...commands()], name, ({ value }) => value),
+          before,
+        );
       const [, at] = /(?:^|[\s(])(@[^\s@]*)$/.exec(before) ?? [];
       const word = at ?? (force ? (/(\S+)$/.exec(before)?.[1] ?? "") : undefined);
       if (word === undefined) return null;

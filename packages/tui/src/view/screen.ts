@@ -1,6 +1,14 @@
 /** The terminal as a place for lines and a source of keys. The one file that starts, stops and draws through the library below. */
 
-import { type Component, Editor, isKeyRelease, parseKey, ProcessTerminal, type Terminal, TuiMainScreen } from "@earendil-works/pi-tui";
+import {
+  type Component,
+  Editor,
+  isKeyRelease,
+  parseKey,
+  ProcessTerminal,
+  type Terminal,
+  TuiMainScreen,
+} from "@earendil-works/pi-tui";
 import { toAscii } from "./glyphs.ts";
 import { fit, widthOf } from "./text-width.ts";
 
@@ -13,6 +21,8 @@ export interface Screen {
   /** Asks for a frame: several asks make one. */
   draw(): void;
   drawNow(): void;
+  /** Everything anew, whatever stands there. */
+  redraw(): void;
   /** For the parts of the library that want to know where they are drawn. */
   readonly host: ConstructorParameters<typeof Editor>[0];
 }
@@ -80,6 +90,7 @@ export function screen({ lines, onKey, isUnicode, terminal = new ProcessTerminal
     },
     draw: () => tui.requestRender(),
     drawNow: () => tui.renderNow(),
+    redraw: () => tui.requestRender(true),
     host: tui,
   };
 }

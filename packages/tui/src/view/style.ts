@@ -65,7 +65,12 @@ export function styled(text: string, style: Style, depth: ColorDepth): string {
   }
   if (on.length === 0) return text;
   const [open, close] = [`\x1b[${on.join(";")}m`, `\x1b[${off.join(";")}m`];
-  return text.includes("\n") ? text.split("\n").map((line) => (line === "" ? line : open + line + close)).join("\n") : open + text + close; // a line stands by itself
+  return text.includes("\n")
+    ? text
+        .split("\n")
+        .map((line) => (line === "" ? line : open + line + close))
+        .join("\n")
+    : open + text + close; // a line stands by itself
 }
 
 function codeOf(color: Color, base: number, depth: ColorDepth): string | undefined {
@@ -104,7 +109,10 @@ function nearest(rgb: Rgb): number {
 
 function cubeIndex(rgb: Rgb): number {
   const step = (value: number): number =>
-    CUBE.reduce<number>((best, level, at) => (Math.abs(level - value) < Math.abs((CUBE[best] ?? 0) - value) ? at : best), 0);
+    CUBE.reduce<number>(
+      (best, level, at) => (Math.abs(level - value) < Math.abs((CUBE[best] ?? 0) - value) ? at : best),
+      0,
+    );
   const [r, g, b] = [step(rgb[0]), step(rgb[1]), step(rgb[2])];
   const cube: Rgb = [CUBE[r] ?? 0, CUBE[g] ?? 0, CUBE[b] ?? 0];
   const grey = Math.max(0, Math.min(23, Math.round(((rgb[0] + rgb[1] + rgb[2]) / 3 - 8) / 10)));

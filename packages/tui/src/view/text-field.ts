@@ -40,7 +40,11 @@ export function textField({ prompt, value = "", onSubmit, onCancel, onChange }: 
 }
 
 /** Several lines: enter ends it. */
-export function textArea(screen: Screen, context: ThemeContext, { value = "", onSubmit, onCancel }: Omit<TextFieldOptions, "prompt">): TextField {
+export function textArea(
+  screen: Screen,
+  context: ThemeContext,
+  { value = "", onSubmit, onCancel }: Omit<TextFieldOptions, "prompt">,
+): TextField {
   const editor = new Editor(screen.host, editorTheme(context));
   editor.setText(inert(value));
   editor.onSubmit = onSubmit;

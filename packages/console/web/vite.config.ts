@@ -1,0 +1,15 @@
+/** How the console becomes files: paths relative to the page, nothing inline, so that a strict policy holds. */
+
+import tailwind from "@tailwindcss/vite";
+import react from "@vitejs/plugin-react";
+import type { UserConfig } from "vite";
+
+const config: UserConfig = {
+  root: import.meta.dirname,
+  base: "./",
+  publicDir: "public",
+  plugins: [react(), tailwind()],
+  build: { target: "es2023", assetsInlineLimit: 0, modulePreload: { polyfill: false }, reportCompressedSize: false },
+};
+
+export default config;

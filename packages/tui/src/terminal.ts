@@ -1,0 +1,453 @@
+/** The terminal: one session on the screen, keys in, ops out. All that it knows of the session it has from the log. */
+
+import {
+  type Clock,
+  messageOf,
+  type PermissionMode,
+  type Runtime,
+  type SessionSummary,
+  systemClock,
+  textOf,
+} from "@capstan/core";
+import { allCommands, typed } from "./commands.ts";
+import { type ConversationView, conversationView } from "./conversation-view.ts";
+import { folderFiles } from "./folder-files.ts";
+import { inertLine } from "./inert.ts";
+import { inputParts, pastedImage } from "./input-parts.ts";
+import { ANSWER_QUIET_MS, LEAVE_MS, PROGRESS_MS, TERMINAL_LIMITS, TICK_MS } from "./limits.ts";
+import type { TerminalEnd, TerminalOptions } from "./options.ts";
+import type { Panel } from "./panels/panel.ts";
+import { requestPanel } from "./panels/request-panel.ts";
+import { performCommand } from "./perform-command.ts";
+import { SessionLink } from "./session-link.ts";
+import { planLines, queueLines, statusLine } from "./status-lines.ts";
+import { themeContext, type ThemeContext } from "./theme-context.ts";
+import { Transcript } from "./transcript/transcript.ts";
+import { type PromptEditor, promptEditor } from "./view/prompt-editor.ts";
+import { type Key, type Screen, screen as newScreen } from "./view/screen.ts";
+import { fit } from "./view/text-width.ts";
+
+/** Opens the terminal on standard input and output and resolves when the person leaves it. */
+export async function openTerminal(options: TerminalOptions): Promise<TerminalEnd> {
+  const terminal = new Terminal(options);
+  return terminal.run();
+}
+
+const MODES: readonly PermissionMode[] = ["ask", "accept-edits", "plan"];
+
+type Asking = { readonly id: string; readonly panel: Panel; readyAt: number };
+
+export class Terminal {
+  readonly options: TerminalOptions;
+  readonly runtime: Runtime;
+  readonly context: ThemeContext;
+  readonly screen: Screen;
+  readonly editor: PromptEditor;
+  readonly clock: Clock;
+  link: SessionLink | undefined;
+  /** Of the session, or of the one that the first input begins. */
+  mode: string;
+  model: string | undefined;
+  /** In place of the editor, until it closes itself. */
+  panel: Panel | undefined;
+  #asking: Asking | undefined;
+  #blank = new Transcript();
+  #conversation: ConversationView;
+  #unfolded = false;
+  #flash: string | undefined;
+  #leaveUntil = 0;
+  #tick = 0;
+  #images = new Map<number, string>();
+  #sending: Promise<void> = Promise.resolve();
+  #isWaitingToDraw = false;
+  #isLeaving = false;
+  readonly #end: PromiseWithResolvers<TerminalEnd> = Promise.withResolvers();
+
+  constructor(options: TerminalOptions) {
+    const { look, host = {}, commands = [] } = options;
+    this.options = options;
+    this.runtime = options.runtime.as({ id: "local", door: "terminal" });
+    this.clock = host.clock ?? systemClock;
+    this.mode = options.mode ?? "ask";
+    this.context = themeContext({ ...look, name: look.theme });
+    this.#conversation = conversationView(this.context);
+    this.screen = newScreen({
+      lines: (width, rows) => this.#lines(width, rows),
+      onKey: (key) => this.#key(key),
+      isUnicode: look.isUnicode,
+    });
+    this.editor = promptEditor(this.screen, this.context, {
+      completions: {
+        commands: () =>
+          allCommands(commands).map(({ name, description }) => ({ value: name, label: `/${name}`, description })),
+        argumentsOf: (command) => this.#argumentsOf(command),
+        files: folderFiles(options.folder, this.clock),
+      },
+      onSubmit: (text) => this.#submit(text, "steer"),
+    });
+  }
+
+  get transcript(): Transcript {
+    return this.link?.transcript ?? this.#blank;
+  }
+
+  async run(): Promise<TerminalEnd> {
+    const { sessionId, notes = [] } = this.options;
+    if (sessionId !== undefined) await this.open(sessionId);
+    for (const [at, note] of notes.entries()) this.transcript.note(`start/${at}`, "info", note);
+    const restore = (): void => this.screen.stop();
+    const resume = (): void => this.#resume();
+    process.on("exit", restore); // also after an error that nobody foresaw
+    process.on("SIGCONT", resume);
+    this.screen.start();
+    const stopTicking = this.#startTicking();
+    try {
+      return await this.#end.promise;
+    } finally {
+      stopTicking();
+      this.#isLeaving = true;
+      this.screen.drawNow();
+      this.screen.stop();
+      this.link?.close();
+      process.off("exit", restore);
+      process.off("SIGCONT", resume);
+    }
+  }
+
+  draw(): void {
+    this.screen.draw();
+  }
+
+  /** A line of the terminal's own in the conversation. */
+  say(severity: "info" | "warning" | "error", text: string): void {
+    this.transcript.note(`own/${this.clock.monotonic()}`, severity, text);
+    this.draw();
+  }
+
+  /** Shows another session in place of this one. Throws `session-not-found`. */
+  async open(sessionId: string): Promise<void> {
+    const session = await this.runtime.session<unknown>(sessionId);
+    const link = await SessionLink.open({ runtime: this.runtime, session, onChange: () => this.#changed() });
+    this.link?.close();
+    this.link = link;
+    this.mode = link.state?.mode ?? this.mode;
+    this.model = link.state?.model;
+    for (const { parts } of (await session.messages({ limit: TERMINAL_LIMITS.history })).filter(
+      ({ role }) => role === "user",
+    )) {
+      const [first] = parts;
+      if (first?.type === "text")
+        this.editor.addToHistory(first.text.replaceAll(/\n*<attachment>[^<>\n]*<\/attachment>/g, ""));
+    }
+    this.draw();
+  }
+
+  /** An empty conversation: its session begins with the first input. */
+  startNew(): void {
+    this.link?.close();
+    this.link = undefined;
+    this.model = undefined;
+    this.#blank = new Transcript();
+    this.draw();
+  }
+
+  openSummary(summary: SessionSummary): void {
+    const { canOpen = () => true } = this.options.host ?? {};
+    this.panel = undefined;
+    if (canOpen(summary)) this.attempt(this.open(summary.sessionId));
+    else this.#end.resolve({ type: "open", sessionId: summary.sessionId });
+  }
+
+  leave(code: 0 | 130): void {
+    const sessionId = this.link?.session.id;
+    this.#end.resolve({ type: "leave", code, sessionId, isRunning: this.link?.isRunning === true });
+  }
+
+  async setMode(mode: string): Promise<void> {
+    await this.link?.session.update({ mode });
+    this.mode = mode;
+    this.draw();
+  }
+
+  /** What goes wrong is said in the conversation. */
+  attempt(work: Promise<unknown>): void {
+    work.catch((error: unknown) => this.say("error", messageOf(error)));
+  }
+
+  send(text: string, ifBusy: "steer" | "queue"): void {
+    // one after the other: what was typed first is first
+    this.#sending = this.#sending.then(() => this.#send(text, ifBusy));
+  }
+
+  interrupt(): void {
+    const { link } = this;
+    if (link === undefined || !link.isRunning) return;
+    this.flash("interrupting...");
+    this.attempt(link.session.interrupt());
+  }
+
+  flash(text: string): void {
+    this.#flash = text;
+    this.clock.after(LEAVE_MS, () => {
+      if (this.#flash === text) this.#flash = undefined;
+      this.draw();
+    });
+    this.draw();
+  }
+
+  async #send(text: string, ifBusy: "steer" | "queue"): Promise<void> {
+    const { agent, folder, host = {} } = this.options;
+    try {
+      const parts = await inputParts(text, { folder, attaches: host.attaches === true, images: this.#images });
+      if (this.link === undefined) {
+        const title = (host.title ?? firstLine)(text);
+        const session = await this.runtime.session({
+          agent,
+          title,
+          mode: this.mode,
+          ...(folder !== undefined && { workspace: folder }),
+        });
+        if (this.model !== undefined) await session.update({ model: this.model });
+        const model = this.model;
+        await this.open(session.id);
+        this.model = model;
+      }
+      const { link } = this;
+      await link?.session.send(parts, { ifBusy: link.isRunning ? ifBusy : "queue" });
+      this.#images.clear();
+    } catch (error) {
+      this.say("error", messageOf(error));
+      if (this.editor.text === "") this.editor.setText(text); // nothing that was typed is lost
+    }
+    this.draw();
+  }
+
+  #submit(text: string, ifBusy: "steer" | "queue"): void {
+    if (text.trim() === "") return;
+    this.editor.addToHistory(text);
+    const command = typed(text, this.options.commands ?? []);
+    if (command.type === "own") performCommand(this, command.name, command.argument);
+    else if (command.type === "send") this.send(command.text, ifBusy);
+    else
+      this.say("warning", `There is no command /${command.name}; /help lists them. A space in front sends it as text.`);
+  }
+
+  #key(key: Key): void {
+    if (key.name === "ctrl+c") return this.#controlC();
+    this.#leaveUntil = 0;
+    const asking = this.panel === undefined ? this.#askingNow() : undefined;
+    if (asking !== undefined) {
+      if (this.clock.monotonic() >= asking.readyAt) return asking.panel.key(key);
+      asking.readyAt = this.clock.monotonic() + ANSWER_QUIET_MS; // it was meant for the editor
+      this.clock.after(ANSWER_QUIET_MS, () => this.draw());
+    }
+    if (this.panel !== undefined) return this.panel.key(key);
+    if (!this.#global(key)) this.editor.key(key);
+  }
+
+  /** True when the key was taken. */
+  #global(key: Key): boolean {
+    const isEmpty = this.editor.text === "";
+    const taken: { readonly [name: string]: () => boolean } = {
+      escape: () => !this.editor.isCompleting && (this.interrupt(), true),
+      "ctrl+d": () => isEmpty && (this.leave(0), true),
+      "ctrl+z": () => (this.#suspend(), true),
+      "ctrl+l": () => (this.screen.redraw(), true),
+      "ctrl+o": () => ((this.#unfolded = !this.#unfolded), true),
+      "ctrl+q": () => (this.#queueTyped(), true),
+      "shift+tab": () => (this.#nextMode(), true),
+      "alt+up": () => (this.attempt(this.#withdraw()), true),
+      paste: () => (this.#paste(key), true),
+    };
+    if (key.data === "?" && isEmpty) {
+      performCommand(this, "help", "");
+      return true;
+    }
+    return key.name !== undefined && Object.hasOwn(taken, key.name) && taken[key.name]?.() === true;
+  }
+
+  #controlC(): void {
+    const now = this.clock.monotonic();
+    if (now < this.#leaveUntil) return this.leave(130);
+    if (this.panel === undefined && this.editor.text !== "") this.editor.setText("");
+    this.#leaveUntil = now + LEAVE_MS;
+    this.flash("ctrl+c again leaves; what runs goes on when the session is opened again");
+  }
+
+  #queueTyped(): void {
+    const { text } = this.editor;
+    if (text.trim() === "") return;
+    this.editor.setText("");
+    this.#submit(text.trim(), "queue");
+  }
+
+  #nextMode(): void {
+    const next = MODES[(MODES.indexOf(this.mode as PermissionMode) + 1) % MODES.length] ?? "ask"; // -1 for another
+    this.attempt(this.setMode(next));
+  }
+
+  /** The newest input that waits, back into the editor. */
+  async #withdraw(): Promise<void> {
+    const last = this.link?.state?.queue.at(-1);
+    if (last === undefined || this.link === undefined) return;
+    await this.link.session.withdraw(last.inputId);
+    if (this.editor.text === "") this.editor.setText(textOf(last.parts));
+    await this.link.refresh();
+  }
+
+  #paste(key: Key): void {
+    const text = key.data.replace("\x1b[200~", "").replace("\x1b[201~", "");
+    if (text.length > 4_200) return this.editor.key(key);
+    pastedImage(text)
+      .then((path) => {
+        if (path === undefined) return this.editor.key(key);
+        const number = this.#images.size + 1;
+        this.#images.set(number, path);
+        this.editor.insert(`[image #${number}] `);
+        return this.draw();
+      })
+      .finally(() => this.draw())
+      .catch(() => undefined); // what cannot be looked at is no image
+  }
+
+  async #argumentsOf(
+    command: string,
+  ): Promise<readonly { readonly value: string; readonly label: string; readonly description?: string }[]> {
+    if (command === "theme") return this.context.themes.map(({ name }) => ({ value: name, label: name }));
+    if (command === "mode") return [...MODES, "bypass"].map((name) => ({ value: name, label: name }));
+    if (command !== "model") return [];
+    const models = (await this.options.host?.models?.()) ?? [];
+    return models.map(({ name, description }) => ({ value: name, label: name, description }));
+  }
+
+  #suspend(): void {
+    if (process.platform === "win32") return;
+    this.screen.stop();
+    process.kill(0, "SIGTSTP"); // stands still here until fg; without a shell above nothing happens
+    this.#resume();
+  }
+
+  #resume(): void {
+    this.screen.stop();
+    this.#conversation.shorten(this.screen.rows);
+    this.screen.start();
+  }
+
+  #changed(): void {
+    const state = this.link?.state;
+    if (state !== undefined) this.mode = state.mode;
+    if (state?.model !== undefined) this.model = state.model;
+    if (this.#isWaitingToDraw) return;
+    // what tools write can come faster than anybody reads
+    if (this.link?.isRunning !== true) return this.draw();
+    this.#isWaitingToDraw = true;
+    this.clock.after(PROGRESS_MS / 2, () => {
+      this.#isWaitingToDraw = false;
+      this.draw();
+    });
+  }
+
+  #askingNow(): Asking | undefined {
+    const { link } = this;
+    const [first] = link?.requests ?? [];
+    if (link === undefined || first === undefined) return (this.#asking = undefined);
+    const { request, asker } = first;
+    if (this.#asking?.id === request.requestId) return this.#asking;
+    const asking: Asking = {
+      id: request.requestId,
+      readyAt: this.clock.monotonic() + ANSWER_QUIET_MS,
+      panel: requestPanel({
+        context: this.context,
+        screen: this.screen,
+        request,
+        asker,
+        more: () => link.requests.length - 1,
+        answer: (answer) => link.respond(request, answer),
+        interrupt: () => this.interrupt(),
+        isReady: () => this.clock.monotonic() >= asking.readyAt,
+        redraw: () => this.draw(),
+      }),
+    };
+    this.clock.after(ANSWER_QUIET_MS + 1, () => this.draw());
+    return (this.#asking = asking);
+  }
+
+  #startTicking(): () => void {
+    let cancel: () => void;
+    const tick = (): void => {
+      cancel = this.clock.after(TICK_MS, tick);
+      if (this.link?.isRunning !== true) return;
+      this.#tick += 1;
+      this.draw();
+    };
+    cancel = this.clock.after(TICK_MS, tick);
+    return () => cancel();
+  }
+
+  #lines(width: number, rows: number): readonly string[] {
+    const { context, transcript, link } = this;
+    const above = [
+      ...this.#head(width),
+      ...this.#conversation.lines(transcript, { width, unfolded: this.#unfolded }),
+      "",
+    ];
+    if (this.#isLeaving) return above;
+    const asking = this.panel === undefined ? this.#askingNow() : undefined;
+    const panel = this.panel ?? asking?.panel;
+    const plan = panel === undefined || rows > 30 ? planLines(transcript.plan, context, width) : [];
+    const queue = queueLines(link?.state?.queue ?? [], context, width);
+    const isTyping = panel === undefined || (asking !== undefined && this.editor.text !== "");
+    return [
+      ...above,
+      ...plan,
+      ...queue,
+      ...(panel?.lines(width, Math.max(4, rows - 2 - (isTyping ? 3 : 0))) ?? []),
+      ...(isTyping ? this.editor.lines(width, panel === undefined) : []),
+      this.#status(width),
+    ];
+  }
+
+  #head(width: number): readonly string[] {
+    const { style } = this.context;
+    const { agent, folder } = this.options;
+    const title = this.link?.state?.title;
+    const place = this.link?.state?.workspace?.root ?? folder;
+    return [
+      style("heading", fit(title === undefined ? "Capstan" : `Capstan  ${inertLine(title, 120)}`, width)),
+      style(
+        "dim",
+        fit(
+          [
+            inertLine(this.link?.state?.agent ?? agent, 40),
+            ...(place === undefined ? [] : [inertLine(place, 200)]),
+          ].join("  "),
+          width,
+        ),
+      ),
+    ];
+  }
+
+  #status(width: number): string {
+    const { link, transcript, options } = this;
+    const run = link?.state?.run;
+    return statusLine(
+      {
+        state: link?.state,
+        agent: "",
+        mode: this.mode,
+        model: this.model ?? transcript.model ?? options.model ?? "",
+        context: transcript.context,
+        runMs: run === undefined ? undefined : Math.max(0, this.clock.now() - run.startedAt),
+        tick: this.#tick,
+        requests: link?.requests.length ?? 0,
+        flash: this.#flash,
+      },
+      this.context,
+      width,
+    );
+  }
+}
+
+function firstLine(text: string): string {
+  return inertLine(text.split("\n", 1)[0] ?? "", 60);
+}
