@@ -1,6 +1,6 @@
 /** The agent of `capstan run` when nobody brings one: works on the code of the current folder. */
 
-import { type Agent, agent, listedTools, type Model, type Plugin } from "@capstan/core";
+import { type Agent, agent, listedTools, type Model, type Plugin, type Tool } from "@capstan/core";
 import { type Definitions, NO_DEFINITIONS } from "./definitions.ts";
 import type { PluginSwitches } from "./settings.ts";
 
@@ -33,7 +33,7 @@ export async function codingAgent(
   { asks = false, folderInstructions, definitions = NO_DEFINITIONS, without = {} }: CodingOptions = {},
 ): Promise<Agent> {
   const { askTool, codingTools } = await import("@capstan/tools");
-  const own = [...codingTools(), ...(asks ? [askTool] : [])];
+  const own = [...codingTools(), ...(await webOf(process.env)), ...(asks ? [askTool] : [])];
   const plugins = (await codingPlugins(definitions)).filter(
     ({ name }) => without[name as keyof PluginSwitches] !== false,
   ); // other names are not in it
@@ -48,10 +48,19 @@ export async function codingAgent(
   });
 }
 
+/** Pages of the web, and a search where there is a key for one. */
+async function webOf({ BRAVE_API_KEY, TAVILY_API_KEY }: NodeJS.ProcessEnv): Promise<readonly Tool[]> {
+  const { braveSearch, tavilySearch, webTools } = await import("@capstan/tools/web");
+  if (BRAVE_API_KEY !== undefined && BRAVE_API_KEY !== "") return webTools({ search: braveSearch() });
+  if (TAVILY_API_KEY !== undefined && TAVILY_API_KEY !== "") return webTools({ search: tavilySearch() });
+  return webTools();
+}
+
 /** The outermost first: the loop is judged by results as the model sees them, skills judge calls as they are made. */
 async function codingPlugins({ commands: found, skills: set, ...more }: Definitions): Promise<readonly Plugin[]> {
   const [
     { commands },
+    { compaction },
     { rules },
     { skills },
     { loopGuard },
@@ -61,6 +70,7 @@ async function codingPlugins({ commands: found, skills: set, ...more }: Definiti
     tools,
   ] = await Promise.all([
     import("@capstan/plugins/commands"),
+    import("@capstan/plugins/compaction"),
     import("@capstan/plugins/rules"),
     import("@capstan/plugins/skills"),
     import("@capstan/plugins/loop-guard"),
@@ -72,6 +82,7 @@ async function codingPlugins({ commands: found, skills: set, ...more }: Definiti
   const { attachments, backgroundShell } = tools;
   const own = [
     commands(found, { also: set.skills.map(({ name, description }) => ({ name, description })) }),
+    compaction(),
     attachments(),
     rules(more.rules),
     loopGuard({ polling: ["shell_output", "shell_list"] }),

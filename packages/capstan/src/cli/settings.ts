@@ -35,6 +35,7 @@ export const PLUGINS = [
   "attachments",
   "background-shell",
   "commands",
+  "compaction",
   "loop-guard",
   "omission-guard",
   "output-limit",
