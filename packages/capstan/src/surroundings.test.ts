@@ -21,7 +21,7 @@ describe.concurrent("what the coding agent has", { timeout: 120_000 }, () => {
     await using it = await setup([text("Hi.")]);
     await it.at.run(["run", "hi"]);
     expect(toolsOf(it.server.requests[0]?.body)).toEqual(
-      "read_file write_file edit multi_edit list glob grep shell read_output shell_start shell_output shell_list shell_kill".split(
+      "read_file write_file edit multi_edit list glob grep shell web_fetch read_output shell_start shell_output shell_list shell_kill".split(
         " ",
       ),
     );
