@@ -3,7 +3,7 @@
 import { CapstanError, openRuntime, type Answer, type OpenRequest, type Runtime, storeEngine } from "@capstan/core";
 import type { Engine, Fact } from "@capstan/core";
 import { type Session, sleep, systemClock, systemIds } from "@capstan/core";
-import { sqliteStore } from "@capstan/engines/sqlite";
+import { openStore } from "./open-store.ts";
 import { outside, type Outside } from "./outside.ts";
 import { random, type Random } from "./random.ts";
 import { AGENT, type Plan, planText, scene, type ToolName } from "./scene.ts";
@@ -54,7 +54,7 @@ export class Client {
 
   static async open(options: ClientOptions): Promise<Client> {
     const { folder, durability, seed } = options;
-    const store = await sqliteStore({ path: `${folder}/store.db`, durability });
+    const store = await openStore(folder, durability);
     const engine = storeEngine(store, { clock: systemClock, ids: systemIds(() => systemClock.now()) });
     const world = outside(folder, () => systemClock.now());
     const agents = [scene({ outside: world, random: random(0), paceMs: 0 })];

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { memoryStore } from "@capstan/core";
 import type { OpenSweptStore } from "@capstan/core/testing";
 import { sqliteStore } from "@capstan/engines/sqlite";
+import { postgresStore } from "@capstan/engines/postgres";
+import { freshSchema, SERVER_URL } from "./postgres-servers.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 export const STORES: { readonly [name: string]: () => OpenSweptStore } = {
@@ -20,4 +22,15 @@ export const STORES: { readonly [name: string]: () => OpenSweptStore } = {
       return { ...store, kill: () => void (dying = store.close()) };
     };
   },
+  ...(SERVER_URL !== undefined && { postgres: () => postgresAt(SERVER_URL) }),
 };
+
+function postgresAt(url: string): OpenSweptStore {
+  const { schema } = freshSchema(url);
+  let dying: Promise<void> = Promise.resolve();
+  return async () => {
+    await dying; // a process that is gone has let go of its connections
+    const store = await postgresStore({ url, schema, durability: "relaxed" });
+    return { ...store, kill: () => void (dying = store.close()) };
+  };
+}

@@ -2,8 +2,8 @@
 
 import { createInterface } from "node:readline";
 import { openRuntime, type Runtime, type Store, storeEngine, systemClock, systemIds, toProblem } from "@capstan/core";
-import { sqliteStore } from "@capstan/engines/sqlite";
 import { die, failingStore, type FailPoint } from "./fail-point.ts";
+import { openStore } from "./open-store.ts";
 import { outside } from "./outside.ts";
 import { random } from "./random.ts";
 import { AGENT, scene } from "./scene.ts";
@@ -51,7 +51,7 @@ function listening(): AsyncIterable<string> {
 }
 
 async function open(): Promise<Runtime> {
-  const store = await sqliteStore({ path: `${folder}/store.db`, durability });
+  const store = await openStore(folder, durability);
   const ids = systemIds(() => systemClock.now());
   const engine = storeEngine(failingStore(telling(store), options.failAt), { clock: systemClock, ids });
   const world = outside(folder, () => systemClock.now());

@@ -18,6 +18,19 @@ export {
   type ApprovalStore,
 } from "@capstan/plugins/approvals";
 export { cacheWarming, type CacheWarmingOptions } from "@capstan/plugins/cache-warming";
+export {
+  checkpoints,
+  type Checkpoints,
+  type LeftFile,
+  type LeftReason,
+  planRewind,
+  type PlanOptions,
+  type Restored,
+  restoreFiles,
+  type RestoreOptions,
+  type RewindFile,
+  type RewindPlan,
+} from "@capstan/plugins/checkpoints";
 export { compaction, type CompactionOptions } from "@capstan/plugins/compaction";
 export { CONTEXT_EDITING_BETA, contextEditing, type ContextEditingOptions } from "@capstan/plugins/context-editing";
 export {

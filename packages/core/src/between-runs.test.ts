@@ -1,21 +1,21 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { agent } from "./agent.ts";
-import type { Engine } from "./engine.ts";
-import { CapstanError } from "./errors.ts";
-import { LIMITS } from "./limits.ts";
+import { agent } from "./ports/agent.ts";
+import type { Engine } from "./ports/engine.ts";
+import { CapstanError } from "./words/errors.ts";
+import { LIMITS } from "./words/limits.ts";
 import { memoryStore } from "./store-engine/memory-store.ts";
-import { plugin } from "./plugin.ts";
-import { openRuntime } from "./runtime.ts";
-import type { Store } from "./store.ts";
+import { plugin } from "./ports/plugin.ts";
+import { openRuntime } from "./session/runtime.ts";
+import type { Store } from "./ports/store.ts";
 import { storeEngine } from "./store-engine/store-engine.ts";
 import { fakeClock } from "./testing/fake-clock.ts";
 import { fixedIds } from "./testing/fixed-ids.ts";
 import { scriptedModel, type ScriptedReply } from "./testing/scripted-model.ts";
 import { testRuntime } from "./testing/test-runtime.ts";
 import { logOf, ofType, soon, until } from "./testing/waiting.ts";
-import { flowTool, type Tool, tool } from "./tool.ts";
+import { flowTool, type Tool, tool } from "./ports/tool.ts";
 
 const nothing = z.object({});
 /** Never asked for: in the history the marker of the interrupt is the second message of the assistant. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { agent } from "./agent.ts";
+import { agent } from "./ports/agent.ts";
 import { scriptedModel } from "./testing/scripted-model.ts";
 import { ofType, soon, until } from "./testing/waiting.ts";
 import { World } from "./testing/world.ts";

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { agent, type AgentDefinition } from "./agent.ts";
-import { INTERRUPT_MARKER } from "./finish-run.ts";
-import type { Message } from "./message.ts";
-import { type Plugin, plugin } from "./plugin.ts";
+import { agent, type AgentDefinition } from "./ports/agent.ts";
+import { INTERRUPT_MARKER } from "./state/said.ts";
+import type { Message } from "./words/message.ts";
+import { type Plugin, plugin } from "./ports/plugin.ts";
 import { scriptedModel, type ScriptedReply } from "./testing/scripted-model.ts";
 import { testRuntime, type TestRuntimeOptions } from "./testing/test-runtime.ts";
-import { flowTool, tool, type Tool } from "./tool.ts";
+import { flowTool, tool, type Tool } from "./ports/tool.ts";
 import { logOf, ofType, soon, until } from "./testing/waiting.ts";
 
 type Setup = {

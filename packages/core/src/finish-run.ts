@@ -1,27 +1,24 @@
 /** The one end of a run: `run.finished`, with everything that was still open closed in the same append. */
 
-import { askForMore } from "./budget.ts";
-import { finishedFact, unknown } from "./call-end.ts";
-import { expiryAnswer, resolution, withdrawn } from "./closing-facts.ts";
-import type { Limits, NewFact, Problem, StopReason } from "./event.ts";
-import { timeTaken } from "./deadline.ts";
-import type { HaltReason } from "./decide.ts";
-import type { Hold } from "./hold.ts";
-import { runStopHooks } from "./hooks.ts";
-import type { Json } from "./json.ts";
-import { deadlineTimer, noticeTimer } from "./keys.ts";
-import { LIMITS } from "./limits.ts";
-import { makeRoom } from "./make-room.ts";
-import { addUsage, errorOutput, type Usage } from "./message.ts";
-import { isSettledByTool, outputEnd, settleOutput } from "./output.ts";
-import type { CallState, RunState } from "./session-state.ts";
-import { hasOpenStep, sumOfLost } from "./run-steps.ts";
-import { storedPrefix } from "./prefix.ts";
-import { saidFact } from "./said.ts";
-import { notifyParent, stopTasks } from "./tasks.ts";
-
-/** What the model reads where a person stopped it. */
-export const INTERRUPT_MARKER = "<system>User interrupted this message</system>";
+import { notifyParent, stopTasks } from "./call/tasks.ts";
+import type { Hold } from "./hold/hold.ts";
+import { runStopHooks } from "./hooks/hooks.ts";
+import { askForMore } from "./model/budget.ts";
+import { isSettledByTool, outputEnd, settleOutput } from "./model/output.ts";
+import { storedPrefix } from "./model/prefix.ts";
+import { finishedFact, unknown } from "./state/call-end.ts";
+import { expiryAnswer, resolution, withdrawn } from "./state/closing-facts.ts";
+import { timeTaken } from "./state/deadline.ts";
+import type { HaltReason } from "./state/decide.ts";
+import { hasOpenStep, sumOfLost } from "./state/run-steps.ts";
+import { INTERRUPT_MARKER, saidFact } from "./state/said.ts";
+import type { CallState, RunState } from "./state/session-state.ts";
+import { makeRoom } from "./turn/make-room.ts";
+import type { Limits, NewFact, Problem, StopReason } from "./words/event.ts";
+import type { Json } from "./words/json.ts";
+import { deadlineTimer, noticeTimer } from "./words/keys.ts";
+import { LIMITS } from "./words/limits.ts";
+import { addUsage, errorOutput, type Usage } from "./words/message.ts";
 
 /** Asks the `stop` hooks first when the model thinks that it is done: they may have one more thing to say. */
 export async function finish(hold: Hold, reason: StopReason): Promise<void> {

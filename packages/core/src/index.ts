@@ -1,18 +1,18 @@
 /** @capstan/core: messages, events, the loop and its ports. Every public name, and nothing else. */
 
-export { agent } from "./agent.ts";
-export type { ModelAnswer, ModelQuestion } from "./ask-model.ts";
-export type { Agent, AgentDefinition, AgentLimits, Instructions, Permission, PermissionRules } from "./agent.ts";
-export { budgetLeft } from "./budget.ts";
-export { systemClock, sleep, type Clock } from "./clock.ts";
-export { cachePlan, LOOK_BACK_BLOCKS } from "./cache-plan.ts";
-export type { Compacted, Compaction } from "./compact.ts";
-export { conversation, CONVERSATION_FACTS, type Conversation } from "./conversation.ts";
-export { decide, type Action, type HaltReason } from "./decide.ts";
-export type { Definitions } from "./definitions.ts";
-export type { Drive, Engine, EventsOptions, FollowOptions, WorkOptions } from "./engine.ts";
-export { CapstanError, ERROR_CODES, messageOf, toProblem, type ErrorCode, type ErrorOptions } from "./errors.ts";
-export { cursorOf, isLive } from "./event.ts";
+export { agent } from "./ports/agent.ts";
+export type { ModelAnswer, ModelQuestion } from "./ports/plugin.ts";
+export type { Agent, AgentDefinition, AgentLimits, Instructions, Permission, PermissionRules } from "./ports/agent.ts";
+export { budgetLeft } from "./state/budget-left.ts";
+export { systemClock, sleep, type Clock } from "./words/clock.ts";
+export { cachePlan, LOOK_BACK_BLOCKS } from "./model/cache-plan.ts";
+export type { Compacted, Compaction } from "./ports/plugin.ts";
+export { conversation, CONVERSATION_FACTS, type Conversation } from "./state/conversation.ts";
+export { decide, type Action, type HaltReason } from "./state/decide.ts";
+export type { Definitions } from "./ports/definitions.ts";
+export type { Drive, Engine, EventsOptions, FollowOptions, WorkOptions } from "./ports/engine.ts";
+export { CapstanError, ERROR_CODES, messageOf, toProblem, type ErrorCode, type ErrorOptions } from "./words/errors.ts";
+export { cursorOf, isLive } from "./words/event.ts";
 export type {
   Cursor,
   Envelope,
@@ -38,14 +38,14 @@ export type {
   ToolStatus,
   TurnReason,
   WorkspaceRef,
-} from "./event.ts";
-export { INTERRUPT_MARKER } from "./finish-run.ts";
-export { systemIds, type Ids } from "./ids.ts";
-export type { AppendOptions, Journal } from "./journal.ts";
-export { canonicalJson, hashJson, isArray, sha256, type Json } from "./json.ts";
-export { LIMITS } from "./limits.ts";
+} from "./words/event.ts";
+export { INTERRUPT_MARKER } from "./state/said.ts";
+export { systemIds, type Ids } from "./words/ids.ts";
+export type { AppendOptions, Journal } from "./ports/journal.ts";
+export { canonicalJson, hashJson, isArray, sha256, type Json } from "./words/json.ts";
+export { LIMITS } from "./words/limits.ts";
 export { memoryStore, type MemoryStore } from "./store-engine/memory-store.ts";
-export { addUsage, NO_USAGE, text, textOf, textOutput } from "./message.ts";
+export { addUsage, NO_USAGE, text, textOf, textOutput } from "./words/message.ts";
 export type {
   Bytes,
   DiffPart,
@@ -61,17 +61,27 @@ export type {
   ToolOutput,
   ToolResultPart,
   Usage,
-} from "./message.ts";
-export type { Model, ModelCapabilities, ModelEvent, ModelRequest, ModelSettings, Price, ToolSpec } from "./model.ts";
-export type { Accepted, MailBody, MailboxEntry, Op, OpOf } from "./op.ts";
-export { callFacts, policyOf, verdictIn } from "./permission/policy.ts";
-export { evaluate, isMeant, parseRule, PERMISSION_MODES, rulesFor } from "./permission/permission.ts";
-export type { CallFacts, PermissionMode, Policy, Rule, Verdict } from "./permission/permission.ts";
-export { claudeRules, type ClaudePlaces, type ClaudeRules } from "./permission/permission-claude.ts";
-export { explain, type Explanation, type NeedVerdict } from "./permission/permission-explain.ts";
-export { listedTools, plugin } from "./plugin.ts";
-export { withCost } from "./price.ts";
-export { partSize, sizeOf, textSize } from "./prompt-size.ts";
+} from "./words/message.ts";
+export type {
+  Model,
+  ModelCapabilities,
+  ModelEvent,
+  ModelRequest,
+  ModelSettings,
+  Price,
+  ToolSpec,
+} from "./ports/model.ts";
+export type { Accepted, MailBody, MailboxEntry, Op, OpOf } from "./words/op.ts";
+export { callFacts, policyOf, verdictIn } from "./hold/policy.ts";
+export { evaluate, isMeant, parseRule, rulesFor } from "./permission/permission.ts";
+export { PERMISSION_MODES } from "./words/verdict.ts";
+export type { CallFacts, Policy, Rule } from "./permission/permission.ts";
+export type { PermissionMode, Verdict } from "./words/verdict.ts";
+export { claudeRules, type ClaudePlaces, type ClaudeRules } from "./permission/claude-rules.ts";
+export { explain, type Explanation, type NeedVerdict } from "./permission/explain.ts";
+export { listedTools, plugin } from "./ports/plugin.ts";
+export { withCost } from "./model/price.ts";
+export { partSize, sizeOf, textSize } from "./model/prompt-size.ts";
 export type {
   HookContext,
   HookedCall,
@@ -87,9 +97,9 @@ export type {
   ToolHookContext,
   ToolNext,
   ToolSource,
-} from "./plugin.ts";
+} from "./ports/plugin.ts";
 export { isProtectedPath } from "./permission/protected-path.ts";
-export { redactor, type Redactor } from "./redact.ts";
+export { redactor, type Redactor } from "./words/redact.ts";
 export type {
   Actor,
   Answer,
@@ -98,19 +108,27 @@ export type {
   QuestionItem,
   RememberScope,
   RequestBody,
-} from "./request.ts";
-export { check, jsonSchema, toJsonSchema, type Checked, type Schema } from "./schema.ts";
+} from "./words/request.ts";
+export { check, jsonSchema, toJsonSchema, type Checked, type Schema } from "./words/schema.ts";
 export { drive } from "./run.ts";
-export { failure } from "./run-handle.ts";
-export { openRuntime } from "./runtime.ts";
-export type { OpenSession, Runtime } from "./runtime.ts";
-export { forgotten, pruneSessions, type Retention } from "./store-engine/retention.ts";
-export type { RuntimeHost, RuntimeOptions } from "./runtime-options.ts";
-export type { HookRecord, Run, RunResult, SendOptions, SendOptionsOf, Session, SessionView } from "./session.ts";
-export { initialState, reduce, STATE_VERSION, statusOf } from "./state.ts";
-export type { CallState, QueuedInput, RunState, SessionState, TaskState, TurnState } from "./session-state.ts";
+export { failure } from "./session/run-handle.ts";
+export { openRuntime } from "./session/runtime.ts";
+export type { OpenSession, Runtime } from "./session/runtime.ts";
+export { forgotten, pruneSessions, type Retention } from "./session/retention.ts";
+export type { RuntimeHost, RuntimeOptions } from "./session/runtime-options.ts";
+export type {
+  HookRecord,
+  Run,
+  RunResult,
+  SendOptions,
+  SendOptionsOf,
+  Session,
+  SessionView,
+} from "./session/session.ts";
+export { initialState, reduce, STATE_VERSION, statusOf } from "./state/state.ts";
+export type { CallState, QueuedInput, RunState, SessionState, TaskState, TurnState } from "./state/session-state.ts";
 export { storeEngine, type StoreEngineOptions } from "./store-engine/store-engine.ts";
-export { namedBlobs } from "./store.ts";
+export { namedBlobs } from "./ports/store.ts";
 export { firstSummary } from "./store-engine/summary.ts";
 export type {
   Append,
@@ -122,13 +140,13 @@ export type {
   PendingSession,
   ReadFacts,
   SessionFilter,
-  SessionStatus,
   SessionSummary,
   Snapshot,
   Store,
-} from "./store.ts";
-export { builtIn, flowTool, tool } from "./tool.ts";
-export { modelName, serverOf } from "./tool-name.ts";
+} from "./ports/store.ts";
+export type { SessionStatus } from "./state/session-state.ts";
+export { builtIn, flowTool, tool } from "./ports/tool.ts";
+export { modelName, serverOf } from "./words/tool-name.ts";
 export type {
   FlowAnswer,
   FormOptions,
@@ -137,7 +155,6 @@ export type {
   FlowContext,
   FlowStep,
   FlowToolDefinition,
-  PermissionWord,
   Probe,
   StepContext,
   StepPerform,
@@ -146,7 +163,8 @@ export type {
   ToolDefinition,
   ToolProgress,
   ToolResult,
-} from "./tool.ts";
+} from "./ports/tool.ts";
+export type { PermissionWord } from "./words/verdict.ts";
 export type {
   ExecuteNeed,
   FileContent,
@@ -159,4 +177,4 @@ export type {
   Workspace,
   WorkspaceFactory,
   WriteOptions,
-} from "./workspace.ts";
+} from "./ports/workspace.ts";

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { agent } from "./agent.ts";
-import { textOf } from "./message.ts";
-import type { Model } from "./model.ts";
-import { plugin } from "./plugin.ts";
-import type { Runtime } from "./runtime.ts";
-import type { RuntimeOptions } from "./runtime-options.ts";
-import type { Store } from "./store.ts";
+import { agent } from "./ports/agent.ts";
+import { textOf } from "./words/message.ts";
+import type { Model } from "./ports/model.ts";
+import { plugin } from "./ports/plugin.ts";
+import type { Runtime } from "./session/runtime.ts";
+import type { RuntimeOptions } from "./session/runtime-options.ts";
+import type { Store } from "./ports/store.ts";
 import { type ScriptedModel, scriptedModel } from "./testing/scripted-model.ts";
 import { ofType, soon, until } from "./testing/waiting.ts";
 import { World } from "./testing/world.ts";
-import { flowTool, tool } from "./tool.ts";
+import { flowTool, tool } from "./ports/tool.ts";
 
 const never: Promise<never> = new Promise(() => undefined);
 const nothing = z.object({});

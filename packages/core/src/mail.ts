@@ -1,17 +1,16 @@
 /** The mailbox of a held session: each entry becomes facts at once, also in mid-turn. Only this file reads it. */
 
-import { expiryAnswer, resolution, withdrawn } from "./closing-facts.ts";
-import type { NewFact } from "./event.ts";
-import { deadlineTimers, timeLeft } from "./deadline.ts";
-import { isStepOf, noticeTimer, readName, sleepTimer, sleptStep } from "./keys.ts";
-import { LIMITS } from "./limits.ts";
-import type { HaltReason } from "./decide.ts";
-import type { Hold } from "./hold.ts";
-import type { TimerSetting } from "./journal.ts";
-import type { MailboxEntry, OpOf } from "./op.ts";
-import { type Actor, type Answer, fits, mayAnswer } from "./request.ts";
-import type { RunState, SessionState } from "./session-state.ts";
-import { childFacts, notifyParent, STOP_KEY } from "./tasks.ts";
+import { childFacts, notifyParent, STOP_KEY } from "./call/tasks.ts";
+import type { Hold } from "./hold/hold.ts";
+import { expiryAnswer, resolution, withdrawn } from "./state/closing-facts.ts";
+import { deadlineTimers, timeLeft } from "./state/deadline.ts";
+import type { HaltReason } from "./state/decide.ts";
+import type { RunState, SessionState } from "./state/session-state.ts";
+import type { NewFact } from "./words/event.ts";
+import { isStepOf, noticeTimer, readName, sleepTimer, sleptStep, type TimerSetting } from "./words/keys.ts";
+import { LIMITS } from "./words/limits.ts";
+import type { MailboxEntry, OpOf } from "./words/op.ts";
+import { type Actor, type Answer, fits, mayAnswer } from "./words/request.ts";
 
 type Reply = {
   readonly facts: readonly NewFact[];

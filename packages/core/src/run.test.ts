@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { agent } from "./agent.ts";
-import { CapstanError } from "./errors.ts";
-import { isLive, type LiveBody } from "./event.ts";
-import type { Model, ModelEvent } from "./model.ts";
-import type { Run } from "./session.ts";
+import { agent } from "./ports/agent.ts";
+import { CapstanError } from "./words/errors.ts";
+import { isLive, type LiveBody } from "./words/event.ts";
+import type { Model, ModelEvent } from "./ports/model.ts";
+import type { Run } from "./session/session.ts";
 import { scriptedModel, type ScriptedReply, type ScriptedTurn } from "./testing/scripted-model.ts";
 import { testRuntime } from "./testing/test-runtime.ts";
 import { transcript } from "./testing/transcript.ts";
-import { tool } from "./tool.ts";
+import { tool } from "./ports/tool.ts";
 import { logOf, ofType, soon, until } from "./testing/waiting.ts";
 
 const echo = tool({

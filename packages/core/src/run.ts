@@ -1,22 +1,22 @@
 /** The loop: fold the log, decide, perform, append, until nothing is left to do. Read this file first. */
 
-import { awaitAny } from "./await-request.ts";
-import { callModel } from "./call-model.ts";
-import { deadlineTimers } from "./deadline.ts";
-import { type Action, decide } from "./decide.ts";
-import type { Definitions } from "./definitions.ts";
-import { toProblem } from "./errors.ts";
+import { closeStaleRequests, runTools } from "./call/run-tools.ts";
+import { resumeTasks } from "./call/tasks.ts";
 import { finish, haltRun } from "./finish-run.ts";
-import type { Hold } from "./hold.ts";
-import type { Journal } from "./journal.ts";
+import { awaitAny } from "./hold/await-request.ts";
+import type { Hold } from "./hold/hold.ts";
+import { openHold } from "./hold/open-hold.ts";
+import { openWorkspace } from "./hold/open-workspace.ts";
 import { readMail, takeMail } from "./mail.ts";
-import { openHold } from "./open-hold.ts";
-import { settleOutput } from "./output.ts";
-import { openWorkspace } from "./perform-tool.ts";
-import { closeStaleRequests, runTools } from "./run-tools.ts";
-import type { SessionState } from "./session-state.ts";
+import { settleOutput } from "./model/output.ts";
+import type { Definitions } from "./ports/definitions.ts";
+import type { Journal } from "./ports/journal.ts";
 import { startRun, takeInput } from "./start-run.ts";
-import { resumeTasks } from "./tasks.ts";
+import { deadlineTimers } from "./state/deadline.ts";
+import { type Action, decide } from "./state/decide.ts";
+import type { SessionState } from "./state/session-state.ts";
+import { callModel } from "./turn/call-model.ts";
+import { toProblem } from "./words/errors.ts";
 
 /**
  * Drives one held session. Recovery is this function started again: what the log says is done is not done again, the
@@ -72,7 +72,7 @@ async function perform(hold: Hold, action: Exclude<Action, { type: "idle" }>): P
     case "take-input":
       return takeInput(hold, action.input);
     case "call-model":
-      return callModel(hold, action);
+      return (await callModel(hold, action)) === "unpaid" ? finish(hold, "budget") : undefined;
     case "run-tools": {
       const blocked = await runTools(hold);
       if (blocked.length > 0) return awaitAny(hold, blocked);

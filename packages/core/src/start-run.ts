@@ -1,18 +1,18 @@
 /** Taking up an input: as the first of a new run, or as a steer into a running one. */
 
-import { keepBytes } from "./blobs.ts";
-import { withdrawn } from "./closing-facts.ts";
-import { CapstanError } from "./errors.ts";
-import { checkedOutcome } from "./check-input.ts";
-import type { NewFact } from "./event.ts";
-import type { Hold } from "./hold.ts";
-import { runInputHooks } from "./hooks.ts";
-import { deadlineTimer } from "./keys.ts";
-import type { Message } from "./message.ts";
-import type { InputOutcome } from "./plugin.ts";
-import { currentPrefix } from "./prefix.ts";
 import { finishRun } from "./finish-run.ts";
-import type { QueuedInput } from "./session-state.ts";
+import type { Hold } from "./hold/hold.ts";
+import { runInputHooks } from "./hooks/hooks.ts";
+import { checkedOutcome } from "./hooks/input-outcome.ts";
+import { currentPrefix } from "./model/prefix.ts";
+import type { InputOutcome } from "./ports/plugin.ts";
+import { withdrawn } from "./state/closing-facts.ts";
+import type { QueuedInput } from "./state/session-state.ts";
+import { keepBytes } from "./words/blobs.ts";
+import { CapstanError } from "./words/errors.ts";
+import type { NewFact } from "./words/event.ts";
+import { deadlineTimer } from "./words/keys.ts";
+import type { Message } from "./words/message.ts";
 
 export async function startRun(hold: Hold, input: QueuedInput): Promise<void> {
   await hold.refresh();

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { agent } from "./agent.ts";
-import { type Clock, steady } from "./clock.ts";
-import { LIMITS } from "./limits.ts";
-import type { Runtime } from "./runtime.ts";
+import { agent } from "./ports/agent.ts";
+import { type Clock, steady } from "./words/clock.ts";
+import { LIMITS } from "./words/limits.ts";
+import type { Runtime } from "./session/runtime.ts";
 import { fakeClock } from "./testing/fake-clock.ts";
 import { scriptedModel } from "./testing/scripted-model.ts";
 import { ofType, soon, until } from "./testing/waiting.ts";
 import { World } from "./testing/world.ts";
-import { flowTool, tool } from "./tool.ts";
+import { flowTool, tool } from "./ports/tool.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { type Agent, agent } from "./agent.ts";
-import { LIMITS } from "./limits.ts";
-import { type Plugin, plugin } from "./plugin.ts";
+import { type Agent, agent } from "./ports/agent.ts";
+import { LIMITS } from "./words/limits.ts";
+import { type Plugin, plugin } from "./ports/plugin.ts";
 import { scriptedModel } from "./testing/scripted-model.ts";
 import { ofType, soon, until } from "./testing/waiting.ts";
 import { World } from "./testing/world.ts";
-import { flowTool, tool } from "./tool.ts";
+import { flowTool, tool } from "./ports/tool.ts";
 
 const act = { name: "act", description: "Acts.", input: z.object({}), permission: "allow" } as const;
 const CALL = { calls: [{ name: "act", input: {} }] };

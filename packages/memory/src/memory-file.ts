@@ -23,7 +23,6 @@ export type Passage = Pick<Entry, "id" | "origin" | "sessionId" | "labels" | "at
   readonly text: string;
 };
 export type Pending = { readonly n: number; readonly text: string };
-type Ranked = { readonly n: number; readonly score: number };
 type Row = { readonly [column: string]: unknown };
 
 export class MemoryFile {
@@ -58,7 +57,7 @@ export class MemoryFile {
         const made = this.#db
           .prepare("INSERT INTO chunk (entry, place, text) VALUES (?, ?, ?)")
           .run(lastInsertRowid, place, chunk);
-        this.#run("INSERT INTO words (rowid, words) VALUES (?, ?)", made.lastInsertRowid, wordsOf(chunk));
+        this.#run("INSERT INTO words (rowid, body) VALUES (?, ?)", made.lastInsertRowid, wordsOf(chunk));
       }
       return true;
     });
@@ -106,11 +105,12 @@ export class MemoryFile {
   }
 
   /** Passages near this vector, the nearest first. */
-  byVector(vector: Float32Array, least: number, limit: number): readonly Ranked[] {
+  byVector(vector: Float32Array, least: number, limit: number): readonly number[] {
     const cosine = this.cosine === "sqlite-vec" ? "1 - vec_distance_cosine(vector, ?)" : "cosine(vector, ?)";
-    const sql = `SELECT n, score FROM (SELECT n, ${cosine} AS score FROM chunk WHERE vector IS NOT NULL) WHERE score >= ? ORDER BY score DESC, n LIMIT ?`;
-    const rows = this.#all(sql, toBytes(vector), least, limit);
-    return rows.map(({ n, score }) => ({ n: Number(n), score: Number(score) }));
+    // without a condition on the score, which SQLite would have computed twice
+    const sql = `SELECT n, ${cosine} AS score FROM chunk WHERE vector IS NOT NULL ORDER BY score DESC, n LIMIT ?`;
+    const rows = this.#all(sql, toBytes(vector), limit);
+    return rows.filter(({ score }) => Number(score) >= least).map(({ n }) => Number(n));
   }
 
   /** In the order asked for; those that are gone are left out. */

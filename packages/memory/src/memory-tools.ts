@@ -38,8 +38,8 @@ function rememberTool(memory: Memory, caller: Caller): Tool {
       const scope = await caller.scopeOf(session.id);
       const labels = await caller.labelsOf(session.id);
       const made = { text: caller.clean(fact), origin: "assistant", sessionId: session.id, labels };
-      const { id, isNew } = await memory.remember(scope, made, { signal });
-      return isNew ? `Remembered as ${id}.` : `Known already, as ${id}.`;
+      const { id } = await memory.remember(scope, made, { signal });
+      return `Remembered as ${id}.`;
     },
   });
 }

@@ -74,7 +74,10 @@ describe("memory", () => {
   it("SKILL-12 forgets for good: no byte of it is left in any file", async () => {
     const folder = newFolder();
     await using kept = memory({ folder, embedder: scriptedEmbedder() });
-    const bytes = (): string => readdirSync(folder).map((name) => readFileSync(join(folder, name), "latin1")).join("");
+    const bytes = (): string =>
+      readdirSync(folder)
+        .map((name) => readFileSync(join(folder, name), "latin1"))
+        .join("");
     await fill(kept, FACTS);
     const { id } = await kept.remember({}, fact("The passphrase is xylophonequartz."));
     await kept.remember({}, fact("Sunflowers.", { sessionId: "ses_1" }));
@@ -117,7 +120,10 @@ describe("memory", () => {
     embedder.failing = false;
     expect((await kept.search({}, "feline")).problem).toMatch(/left alone/);
     now += LIMITS.embedRestMs;
-    expect(await kept.search({}, "feline")).toMatchObject({ by: "words and vectors", passages: [{ text: "Kittens." }] });
+    expect(await kept.search({}, "feline")).toMatchObject({
+      by: "words and vectors",
+      passages: [{ text: "Kittens." }],
+    });
     expect((await kept.remember({}, fact("Kittens."))).embedded).toBe(true);
     expect(embedder.asked.filter((text) => text === "Kittens.")).toHaveLength(1);
   });
@@ -128,7 +134,9 @@ describe("memory", () => {
       code: "input-too-large",
     });
     await expect(kept.remember({}, fact(" "))).rejects.toMatchObject({ code: "input-invalid" });
-    const words = Array.from({ length: 8_000 }, (_, index) => `word${index}`).join(" ").slice(0, LIMITS.textCharacters);
+    const words = Array.from({ length: 8_000 }, (_, index) => `word${index}`)
+      .join(" ")
+      .slice(0, LIMITS.textCharacters);
     const { id } = await kept.remember({}, fact(words));
     const passages = (await kept.search({}, "word1 word7000", { limit: 50 })).passages;
     expect(passages.every(({ text }) => text.length <= LIMITS.chunkCharacters)).toBe(true);

@@ -187,7 +187,7 @@ class FileMemory implements Memory {
     if (vector === undefined) return {};
     checkSpace(file.space(), embedder.id, vector.length);
     const least = embedder.leastSimilarity ?? LEAST_SIMILARITY;
-    return { numbers: file.byVector(vector, least, wanted * 2).map(({ n }) => n) };
+    return { numbers: file.byVector(vector, least, wanted * 2) };
   }
 
   async #embed(

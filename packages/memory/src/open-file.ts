@@ -27,7 +27,7 @@ const SCHEMA = `
   ) STRICT;
   CREATE INDEX chunk_entry ON chunk (entry);
   CREATE INDEX chunk_pending ON chunk (n) WHERE vector IS NULL;
-  CREATE VIRTUAL TABLE words USING fts5(words, tokenize = 'porter unicode61 remove_diacritics 2');
+  CREATE VIRTUAL TABLE words USING fts5(body, tokenize = 'porter unicode61 remove_diacritics 2');
   INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
   PRAGMA user_version = ${VERSION};
 `;

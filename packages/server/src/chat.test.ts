@@ -110,7 +110,7 @@ describe("useChat's own logic on the chat routes", () => {
     expect(stored.map(({ id }) => id)).toEqual(chat.messages.map(({ id }) => id));
     expect(said(stored)).toEqual(said(chat.messages));
     const [session] = await w.runtime.sessions();
-    expect(session).toMatchObject({ key: "c1", agent: "guide", tenant: "ann" });
+    expect(session).toMatchObject({ key: "c1", agent: "guide", tenant: "caller/ann" });
   });
 
   it("works with ai's own DefaultChatTransport as well", async () => {

@@ -19,14 +19,16 @@ export const SERVER_LIMITS = {
   streamsOfCaller: 1_024,
   /** The longest wait for a result in one request. */
   waitMs: 25_000,
+  /** Reading a result that is there. */
+  readMs: 5_000,
   /** How long a run that was just sent may take to stand in the log. */
   runAppearsMs: 10_000,
   /** Sessions and messages in one answer. */
   listed: 50,
   mostListed: 500,
   messages: 1_000,
-  /** Requests of a stdio door that are worked on at a time. */
-  stdioRequests: 256,
+  /** Messages and subscriptions of a stdio door that are followed at a time. */
+  stdioRequests: 1_024,
   /** After the end of its input a stdio door waits so long for what is under way. */
   stdioDrainMs: 60_000,
   /** A client tries again after this, doubling up to the second. */

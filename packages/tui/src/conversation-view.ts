@@ -18,8 +18,14 @@ export function conversationView(context: ThemeContext): ConversationView {
   let most: number = TERMINAL_LIMITS.lines;
   let kept: { readonly key: string; readonly lines: readonly string[] } | undefined;
 
-  const all = (transcript: Transcript, view: ItemView): readonly (readonly string[])[] =>
-    transcript.items.slice(Math.max(0, first - transcript.dropped)).map((item) => draw(item, view));
+  /** Cards of tools stand close together. */
+  const all = (transcript: Transcript, view: ItemView): readonly (readonly string[])[] => {
+    const items = transcript.items.slice(Math.max(0, first - transcript.dropped));
+    return items.map((item, at) => {
+      const lines = draw(item, view);
+      return item.type === "tool" && items[at - 1]?.type === "tool" ? lines.slice(1) : lines;
+    });
+  };
 
   /** In large pieces, because each one moves everything. */
   const cut = (pieces: readonly (readonly string[])[], transcript: Transcript): readonly (readonly string[])[] => {

@@ -18,6 +18,8 @@ export const TERMINAL_LIMITS = {
   foldedDiffLines: 16,
   /** Lines of a request that are shown of one value. */
   requestLines: 24,
+  /** Of a notice, such as the answer of a command. */
+  noteLines: 80,
   progressLines: 3,
   reasoningLines: 4,
   /** Lines of each text times those of the other, up to which a diff is exact. */

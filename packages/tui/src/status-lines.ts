@@ -51,7 +51,6 @@ export function queueLines(
 
 export type Status = {
   readonly state: SessionView | undefined;
-  readonly agent: string;
   readonly mode: string;
   readonly model: string;
   readonly context: { readonly tokens: number; readonly size: number } | undefined;
@@ -67,7 +66,7 @@ export function statusLine(status: Status, context: ThemeContext, width: number)
   const { style, glyphs } = context;
   if (status.flash !== undefined) return style("warning", fit(status.flash, width));
   const left = activity(status, context);
-  const right = fit(facts(status, glyphs.dot).join(` ${glyphs.dot} `), Math.max(0, width - 2));
+  const right = fit(facts(status).join(` ${glyphs.dot} `), Math.max(0, width - 2));
   const room = width - widthOf(right) - 2;
   if (room < 4) return style("dim", fit(left === "" ? right : `${left} ${right}`, width));
   const shown = fit(left, room);
@@ -83,18 +82,16 @@ function activity({ runMs, tick, requests, state }: Status, { style, glyphs }: T
   return `${style("accent", sign)} ${style("dim", `${shownDuration(Math.floor(runMs / 1_000) * 1_000).replace(".0", "")}, esc interrupts`)}`;
 }
 
-function facts({ agent, model, mode, context, state }: Status, dot: string): readonly string[] {
+function facts({ model, mode, context, state }: Status): readonly string[] {
   const cost = state?.usage.costMicroUsd;
   const used = context?.tokens ?? state?.contextTokens ?? 0;
+  const size = context?.size ?? 0;
   const share =
-    context !== undefined && context.size > 0
-      ? ` ${Math.min(999, Math.round((context.tokens / context.size) * 100))}%`
-      : "";
+    size > 0 ? `${Math.min(999, Math.round((used / size) * 100))}% of ${shownCount(size)}` : shownCount(used);
   return [
-    ...(agent === "" ? [] : [inertLine(agent, 20)]),
     inertLine(model, 40),
     mode,
-    ...(used > 0 ? [`${shownCount(used)}${share}`] : []),
+    ...(used > 0 ? [`context ${share}`] : []),
     ...(cost === undefined ? [] : [shownCost(cost)]),
-  ].filter((fact) => fact !== "" && fact !== dot);
+  ].filter((fact) => fact !== "");
 }

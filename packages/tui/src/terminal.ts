@@ -9,23 +9,22 @@ import {
   systemClock,
   textOf,
 } from "@capstan/core";
+import { Asker } from "./asker.ts";
 import { allCommands, typed } from "./commands.ts";
 import { type ConversationView, conversationView } from "./conversation-view.ts";
 import { folderFiles } from "./folder-files.ts";
+import { frameLines } from "./frame.ts";
 import { inertLine } from "./inert.ts";
 import { inputParts, pastedImage } from "./input-parts.ts";
-import { ANSWER_QUIET_MS, LEAVE_MS, PROGRESS_MS, TERMINAL_LIMITS, TICK_MS } from "./limits.ts";
+import { LEAVE_MS, PROGRESS_MS, TERMINAL_LIMITS, TICK_MS } from "./limits.ts";
 import type { TerminalEnd, TerminalOptions } from "./options.ts";
 import type { Panel } from "./panels/panel.ts";
-import { requestPanel } from "./panels/request-panel.ts";
 import { performCommand } from "./perform-command.ts";
 import { SessionLink } from "./session-link.ts";
-import { planLines, queueLines, statusLine } from "./status-lines.ts";
 import { themeContext, type ThemeContext } from "./theme-context.ts";
 import { Transcript } from "./transcript/transcript.ts";
 import { type PromptEditor, promptEditor } from "./view/prompt-editor.ts";
 import { type Key, type Screen, screen as newScreen } from "./view/screen.ts";
-import { fit } from "./view/text-width.ts";
 
 /** Opens the terminal on standard input and output and resolves when the person leaves it. */
 export async function openTerminal(options: TerminalOptions): Promise<TerminalEnd> {
@@ -34,8 +33,6 @@ export async function openTerminal(options: TerminalOptions): Promise<TerminalEn
 }
 
 const MODES: readonly PermissionMode[] = ["ask", "accept-edits", "plan"];
-
-type Asking = { readonly id: string; readonly panel: Panel; readyAt: number };
 
 export class Terminal {
   readonly options: TerminalOptions;
@@ -50,17 +47,20 @@ export class Terminal {
   model: string | undefined;
   /** In place of the editor, until it closes itself. */
   panel: Panel | undefined;
-  #asking: Asking | undefined;
+  readonly asker: Asker;
+  unfolded = false;
+  /** In place of the status, for a moment. */
+  flashed: string | undefined;
+  /** Raised while something runs, for what moves. */
+  tick = 0;
+  /** The last frame shows the conversation only. */
+  isLeaving = false;
+  readonly conversation: ConversationView;
   #blank = new Transcript();
-  #conversation: ConversationView;
-  #unfolded = false;
-  #flash: string | undefined;
   #leaveUntil = 0;
-  #tick = 0;
   #images = new Map<number, string>();
   #sending: Promise<void> = Promise.resolve();
   #isWaitingToDraw = false;
-  #isLeaving = false;
   readonly #end: PromiseWithResolvers<TerminalEnd> = Promise.withResolvers();
 
   constructor(options: TerminalOptions) {
@@ -70,9 +70,10 @@ export class Terminal {
     this.clock = host.clock ?? systemClock;
     this.mode = options.mode ?? "ask";
     this.context = themeContext({ ...look, name: look.theme });
-    this.#conversation = conversationView(this.context);
+    this.conversation = conversationView(this.context);
+    this.asker = new Asker(this);
     this.screen = newScreen({
-      lines: (width, rows) => this.#lines(width, rows),
+      lines: (width, rows) => frameLines(this, width, rows),
       onKey: (key) => this.#key(key),
       isUnicode: look.isUnicode,
     });
@@ -97,7 +98,8 @@ export class Terminal {
     for (const [at, note] of notes.entries()) this.transcript.note(`start/${at}`, "info", note);
     const restore = (): void => this.screen.stop();
     const resume = (): void => this.#resume();
-    process.on("exit", restore); // also after an error that nobody foresaw
+    process.on("exit", restore);
+    process.on("uncaughtExceptionMonitor", restore); // what is said of an error then stands below
     process.on("SIGCONT", resume);
     this.screen.start();
     const stopTicking = this.#startTicking();
@@ -105,11 +107,12 @@ export class Terminal {
       return await this.#end.promise;
     } finally {
       stopTicking();
-      this.#isLeaving = true;
+      this.isLeaving = true;
       this.screen.drawNow();
       this.screen.stop();
       this.link?.close();
       process.off("exit", restore);
+      process.off("uncaughtExceptionMonitor", restore);
       process.off("SIGCONT", resume);
     }
   }
@@ -187,9 +190,9 @@ export class Terminal {
   }
 
   flash(text: string): void {
-    this.#flash = text;
+    this.flashed = text;
     this.clock.after(LEAVE_MS, () => {
-      if (this.#flash === text) this.#flash = undefined;
+      if (this.flashed === text) this.flashed = undefined;
       this.draw();
     });
     this.draw();
@@ -235,12 +238,7 @@ export class Terminal {
   #key(key: Key): void {
     if (key.name === "ctrl+c") return this.#controlC();
     this.#leaveUntil = 0;
-    const asking = this.panel === undefined ? this.#askingNow() : undefined;
-    if (asking !== undefined) {
-      if (this.clock.monotonic() >= asking.readyAt) return asking.panel.key(key);
-      asking.readyAt = this.clock.monotonic() + ANSWER_QUIET_MS; // it was meant for the editor
-      this.clock.after(ANSWER_QUIET_MS, () => this.draw());
-    }
+    if (this.panel === undefined && this.asker.key(key)) return;
     if (this.panel !== undefined) return this.panel.key(key);
     if (!this.#global(key)) this.editor.key(key);
   }
@@ -253,7 +251,7 @@ export class Terminal {
       "ctrl+d": () => isEmpty && (this.leave(0), true),
       "ctrl+z": () => (this.#suspend(), true),
       "ctrl+l": () => (this.screen.redraw(), true),
-      "ctrl+o": () => ((this.#unfolded = !this.#unfolded), true),
+      "ctrl+o": () => ((this.unfolded = !this.unfolded), true),
       "ctrl+q": () => (this.#queueTyped(), true),
       "shift+tab": () => (this.#nextMode(), true),
       "alt+up": () => (this.attempt(this.#withdraw()), true),
@@ -329,7 +327,7 @@ export class Terminal {
 
   #resume(): void {
     this.screen.stop();
-    this.#conversation.shorten(this.screen.rows);
+    this.conversation.shorten(this.screen.rows);
     this.screen.start();
   }
 
@@ -347,104 +345,16 @@ export class Terminal {
     });
   }
 
-  #askingNow(): Asking | undefined {
-    const { link } = this;
-    const [first] = link?.requests ?? [];
-    if (link === undefined || first === undefined) return (this.#asking = undefined);
-    const { request, asker } = first;
-    if (this.#asking?.id === request.requestId) return this.#asking;
-    const asking: Asking = {
-      id: request.requestId,
-      readyAt: this.clock.monotonic() + ANSWER_QUIET_MS,
-      panel: requestPanel({
-        context: this.context,
-        screen: this.screen,
-        request,
-        asker,
-        more: () => link.requests.length - 1,
-        answer: (answer) => link.respond(request, answer),
-        interrupt: () => this.interrupt(),
-        isReady: () => this.clock.monotonic() >= asking.readyAt,
-        redraw: () => this.draw(),
-      }),
-    };
-    this.clock.after(ANSWER_QUIET_MS + 1, () => this.draw());
-    return (this.#asking = asking);
-  }
-
   #startTicking(): () => void {
     let cancel: () => void;
     const tick = (): void => {
       cancel = this.clock.after(TICK_MS, tick);
       if (this.link?.isRunning !== true) return;
-      this.#tick += 1;
+      this.tick += 1;
       this.draw();
     };
     cancel = this.clock.after(TICK_MS, tick);
     return () => cancel();
-  }
-
-  #lines(width: number, rows: number): readonly string[] {
-    const { context, transcript, link } = this;
-    const above = [
-      ...this.#head(width),
-      ...this.#conversation.lines(transcript, { width, unfolded: this.#unfolded }),
-      "",
-    ];
-    if (this.#isLeaving) return above;
-    const asking = this.panel === undefined ? this.#askingNow() : undefined;
-    const panel = this.panel ?? asking?.panel;
-    const plan = panel === undefined || rows > 30 ? planLines(transcript.plan, context, width) : [];
-    const queue = queueLines(link?.state?.queue ?? [], context, width);
-    const isTyping = panel === undefined || (asking !== undefined && this.editor.text !== "");
-    return [
-      ...above,
-      ...plan,
-      ...queue,
-      ...(panel?.lines(width, Math.max(4, rows - 2 - (isTyping ? 3 : 0))) ?? []),
-      ...(isTyping ? this.editor.lines(width, panel === undefined) : []),
-      this.#status(width),
-    ];
-  }
-
-  #head(width: number): readonly string[] {
-    const { style } = this.context;
-    const { agent, folder } = this.options;
-    const title = this.link?.state?.title;
-    const place = this.link?.state?.workspace?.root ?? folder;
-    return [
-      style("heading", fit(title === undefined ? "Capstan" : `Capstan  ${inertLine(title, 120)}`, width)),
-      style(
-        "dim",
-        fit(
-          [
-            inertLine(this.link?.state?.agent ?? agent, 40),
-            ...(place === undefined ? [] : [inertLine(place, 200)]),
-          ].join("  "),
-          width,
-        ),
-      ),
-    ];
-  }
-
-  #status(width: number): string {
-    const { link, transcript, options } = this;
-    const run = link?.state?.run;
-    return statusLine(
-      {
-        state: link?.state,
-        agent: "",
-        mode: this.mode,
-        model: this.model ?? transcript.model ?? options.model ?? "",
-        context: transcript.context,
-        runMs: run === undefined ? undefined : Math.max(0, this.clock.now() - run.startedAt),
-        tick: this.#tick,
-        requests: link?.requests.length ?? 0,
-        flash: this.#flash,
-      },
-      this.context,
-      width,
-    );
   }
 }
 

@@ -14,9 +14,10 @@ import type { PackagesFlags } from "./packages-command.ts";
 import type { PruneFlags } from "./prune-command.ts";
 import type { ReplayFlags } from "./replay-command.ts";
 import type { ResumeFlags } from "./resume-command.ts";
+import type { RewindFlags } from "./rewind-command.ts";
 import type { RunFlags } from "./run-command.ts";
 import type { Confinement } from "./sandbox-setting.ts";
-import { addServe, addStdio } from "./serve-command-line.ts";
+import { addServe, addStdio, addWork } from "./serve-command-line.ts";
 import type { TrustFlags } from "./trust-command.ts";
 import { addTerminal, canOpenTerminal } from "./tui-command-line.ts";
 
@@ -98,6 +99,7 @@ function programOf(name: string, config: Config | undefined, act: Act): Command 
   addPackages(program, place);
   addServe(program, place);
   addStdio(program, place);
+  addWork(program, place);
   addAcp(program, place);
   return program.addHelpText(
     "after",
@@ -150,7 +152,7 @@ function addResume(program: Command, { name, config, act }: Place): void {
 function addSessions(program: Command, { name, config, act }: Place): void {
   const sessions = program
     .command("sessions")
-    .description("lists, shows, watches, forks, exports, imports, prunes and deletes sessions")
+    .description("lists, shows, watches, forks, rewinds, exports, imports, prunes and deletes sessions")
     .helpCommand(false);
   const load = () => import("./sessions-command.ts");
   sessions
@@ -188,12 +190,29 @@ function addSessions(program: Command, { name, config, act }: Place): void {
     .argument("<session>")
     .action((id: string) => act(async () => (await load()).exportSession(name, config, id)));
   addSessionReports(sessions, { config, act, filled, positiveInteger });
+  addRewind(sessions, { name, config, act });
   addKeeping(sessions, { config, act });
   sessions
     .command("delete")
     .description("deletes a session with all that belongs to it")
     .argument("<session>")
     .action((id: string) => act(async () => (await load()).deleteSession(config, id)));
+}
+
+function addRewind(sessions: Command, { name, config, act }: Place): void {
+  sessions
+    .command("rewind")
+    .description(
+      "shows what going back would do to the files, asks, restores them and forks the session there; writes the new id",
+    )
+    .argument("<session>")
+    .requiredOption("--to <number>", "the fact of this number is the last one that counts", positiveInteger)
+    .addOption(new Option("--changed <what>", "files that others changed too").choices(["keep", "overwrite"]))
+    .option("--dry-run", "only shows it")
+    .option("--yes", "do not ask")
+    .action((id: string, flags: RewindFlags) =>
+      act(async () => (await import("./rewind-command.ts")).rewindCommand(name, config, id, flags)),
+    );
 }
 
 function addKeeping(sessions: Command, { config, act }: Pick<Place, "config" | "act">): void {

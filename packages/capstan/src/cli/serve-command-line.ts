@@ -1,4 +1,4 @@
-/** The command lines of the doors: `serve` and `stdio`. */
+/** The command lines of the doors, `serve` and `stdio`, and of `work`, which drives sessions without one. */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Config } from "../config.ts";
@@ -31,6 +31,14 @@ export function addStdio(program: Command, { name, config, act }: Place): void {
     .description("speaks NDJSON over standard input and output, for a program that starts it")
     .action((flags: DoorFlags) =>
       act(async () => (await import("./stdio-command.ts")).stdioCommand(name, config, flags)),
+    );
+}
+
+export function addWork(program: Command, { name, config, act }: Place): void {
+  withAgent(program.command("work"))
+    .description("drives the sessions of the store that nobody else has, without a door")
+    .action((flags: DoorFlags) =>
+      act(async () => (await import("./work-command.ts")).workCommand(name, config, flags)),
     );
 }
 

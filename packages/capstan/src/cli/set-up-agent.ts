@@ -51,7 +51,12 @@ export async function setUpAgent(place: AgentPlace): Promise<AgentSetUp> {
     ...(settings.plugins !== undefined && { without: settings.plugins }),
   };
   const chosen = await chosenAgent({ config, name, model, defaultModel: settings.model, coding });
-  const plugins = [...(await userHooks(settings)), ...(await folderHooks(found.folder, root, settings)), ...found.mcp];
+  const plugins = [
+    ...(await userHooks(settings)),
+    ...(await folderHooks(found.folder, root, settings)),
+    ...found.mcp,
+    ...(isCoding && settings.plugins?.checkpoints !== false ? [await fileCheckpoints()] : []),
+  ];
   const isKnown = knownTo(chosen, config);
   const { all = [], agents = {} } = settings.always ?? {};
   const always = Object.hasOwn(agents, chosen.name) ? (agents[chosen.name] ?? []) : [];
@@ -62,6 +67,12 @@ export async function setUpAgent(place: AgentPlace): Promise<AgentSetUp> {
     plugins,
     notes: notesOf(found),
   };
+}
+
+/** Of the runtime, so that what sub-agents change is kept too. */
+async function fileCheckpoints(): Promise<Plugin> {
+  const { checkpoints } = await import("@capstan/plugins/checkpoints");
+  return checkpoints();
 }
 
 /** What was found says itself: always what is not used, else only where it is asked for. */

@@ -34,6 +34,7 @@ export type SandboxSettings = {
 export const PLUGINS = [
   "attachments",
   "background-shell",
+  "checkpoints",
   "commands",
   "compaction",
   "loop-guard",

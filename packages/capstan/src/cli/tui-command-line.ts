@@ -13,12 +13,10 @@ type Place = {
   readonly filled: (text: string) => string;
 };
 
-const MODES = Object.keys({
-  ask: true,
-  "accept-edits": true,
-  bypass: true,
-  plan: true,
-} satisfies Record<Exclude<PermissionMode, "never-ask">, true>);
+const MODES = Object.keys({ ask: true, "accept-edits": true, bypass: true, plan: true } satisfies Record<
+  Exclude<PermissionMode, "never-ask">,
+  true
+>);
 
 export function addTerminal(program: Command, { name, config, act, filled }: Place): void {
   const choices: readonly Confinement[] = ["required", "preferred", "off"];

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { agent } from "../agent.ts";
-import type { Json } from "../json.ts";
-import { plugin } from "../plugin.ts";
+import { agent } from "../ports/agent.ts";
+import type { Json } from "../words/json.ts";
+import { plugin } from "../ports/plugin.ts";
 import { scriptedModel, type ScriptedReply } from "../testing/scripted-model.ts";
 import { testRuntime } from "../testing/test-runtime.ts";
 import { soon } from "../testing/waiting.ts";
-import { builtIn, flowTool, tool } from "../tool.ts";
+import { builtIn, flowTool, tool } from "../ports/tool.ts";
 
 const call = (name: string, input: Json = {}): ScriptedReply => ({ calls: [{ name, input }] });
 

@@ -1,6 +1,6 @@
 /** What several rules ask of the needs of one call, worked out once: where paths lie, which files the words of commands may name. */
 
-import type { ExecuteNeed, Need } from "../workspace.ts";
+import type { ExecuteNeed, Need } from "../ports/workspace.ts";
 import { locate, type Location } from "./path-pattern.ts";
 import { isOpaque, programsOf } from "./shell-words.ts";
 

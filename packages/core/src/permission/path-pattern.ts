@@ -1,6 +1,6 @@
 /** Paths as permission rules see them: resolved as text against the root, matched by globs segment by segment. */
 
-import { CapstanError, messageOf } from "../errors.ts";
+import { CapstanError, messageOf } from "../words/errors.ts";
 import {
   ends,
   foldedGlob,

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { CapstanError } from "../errors.ts";
+import { CapstanError } from "../words/errors.ts";
 import {
   type CallFacts,
   checkRules,
   evaluate,
   parseRule,
-  type PermissionMode,
   type Policy,
   type PolicyTier,
   rulesFor,
 } from "./permission.ts";
-import type { Need } from "../workspace.ts";
+import type { PermissionMode } from "../words/verdict.ts";
+import type { Need } from "../ports/workspace.ts";
 
 const ROOT = "/home/ann/project";
 

@@ -1,17 +1,16 @@
 /** Whether a call may run: a pure function of the call and the policy. The order is deny, ask, allow, default (G14, G15, G17). */
 
-import { CapstanError } from "../errors.ts";
-import { locate, type Location } from "./path-pattern.ts";
+import type { Need } from "../ports/workspace.ts";
+import { CapstanError } from "../words/errors.ts";
+import type { PermissionMode, Verdict } from "../words/verdict.ts";
 import { locationOf, type NeedReading, readingOf } from "./need-reading.ts";
-import { type CallFacts, covers, forbids, isFree, namesTool, type Rule, rulesFor } from "./permission-rule.ts";
+import { locate, type Location } from "./path-pattern.ts";
 import { isOrdinary, protectedName } from "./protected-path.ts";
-import type { Need } from "../workspace.ts";
+import { type CallFacts, covers, forbids, isFree, namesTool, type Rule, rulesFor } from "./rule.ts";
 import { writtenNames } from "./written-names.ts";
 
-export { parseRule, rulesFor, type CallFacts, type Rule } from "./permission-rule.ts";
+export { parseRule, rulesFor, type CallFacts, type Rule } from "./rule.ts";
 
-export const PERMISSION_MODES = ["ask", "accept-edits", "bypass", "plan", "never-ask"] as const;
-export type PermissionMode = (typeof PERMISSION_MODES)[number];
 export type PolicyTier = {
   /** `session` holds the answers a person gave with "always" in this session. */
   readonly tier: "session" | "agent" | "global";
@@ -21,18 +20,6 @@ export type PolicyTier = {
 };
 /** Rules of a project that is not trusted do not belong here; those of a trusted one only as `ask` and `deny`. */
 export type Policy = { readonly mode: PermissionMode; readonly tiers: readonly PolicyTier[] };
-
-export type Verdict = {
-  readonly verdict: "allow" | "ask" | "deny";
-  /** One line for people; names what decided. */
-  readonly reason: string;
-  readonly by: "rule" | "tool" | "hook" | "mode" | "protected" | "default";
-  /** Text of the deciding rule. */
-  readonly rule?: string;
-  readonly tier?: string;
-  /** Whether "always" may be offered: it would change the verdict, and `rulesFor` can say it. */
-  readonly remember: boolean;
-};
 
 const READ_ONLY_KINDS: ReadonlySet<string> = new Set(["read", "search", "think", "fetch", "switch-mode"]);
 const ACTING_KINDS: ReadonlySet<string> = new Set(["edit", "delete", "move", "execute", "fetch"]);

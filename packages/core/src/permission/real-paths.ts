@@ -1,6 +1,6 @@
 /** Needs of commands by the real paths of the files they name, as links lead at the time they are judged. */
 
-import type { ExecuteNeed, Need, Workspace } from "../workspace.ts";
+import type { ExecuteNeed, Need, Workspace } from "../ports/workspace.ts";
 import { writtenNames } from "./written-names.ts";
 
 /** Resolves names from the root; undefined where it cannot be told. */

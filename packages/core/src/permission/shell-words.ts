@@ -3,7 +3,7 @@
  * need; of any other tool a command is literal when it is nothing but plain words, and everything else is not proved.
  */
 
-import type { ExecuteNeed } from "../workspace.ts";
+import type { ExecuteNeed } from "../ports/workspace.ts";
 
 export type WordPattern = {
   readonly words: readonly string[];

@@ -1,6 +1,6 @@
 /** Programs that make, change or remove files that their words name, and those words. */
 
-import type { ExecuteNeed } from "../workspace.ts";
+import type { ExecuteNeed } from "../ports/workspace.ts";
 
 const WRITERS: ReadonlySet<string> = new Set(
   (

@@ -1,6 +1,6 @@
 /** One timer for many wishes: rings at the earliest of the times that were asked for, and then has to be asked anew. */
 
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../words/clock.ts";
 
 export class Alarm {
   readonly #clock: Clock;

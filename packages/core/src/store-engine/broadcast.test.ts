@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Channel, parseCursor } from "./broadcast.ts";
-import { cursorOf, type Envelope, type Event, type Fact, isLive, type Live, type LiveBody } from "../event.ts";
-import { LIMITS } from "../limits.ts";
+import { cursorOf, type Envelope, type Event, type Fact, isLive, type Live, type LiveBody } from "../words/event.ts";
+import { LIMITS } from "../words/limits.ts";
 
 /** A log and its channel, as the holder of a session has them. */
 class Session {

@@ -1,8 +1,8 @@
 /** One session's events to any number of readers, each with a bounded queue. Facts can always be read again from the store. */
 
-import { CapstanError } from "../errors.ts";
-import { type Cursor, type Envelope, type Fact, isLive, type Live, type LiveBody } from "../event.ts";
-import { LIMITS } from "../limits.ts";
+import { CapstanError } from "../words/errors.ts";
+import { type Cursor, type Envelope, type Fact, isLive, type Live, type LiveBody } from "../words/event.ts";
+import { LIMITS } from "../words/limits.ts";
 
 /** Reads stored facts after a `seq`, one page, oldest first. Empty at the end of the log. */
 type ReadPage = (after: number) => Promise<readonly Fact[]>;

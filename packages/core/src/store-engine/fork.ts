@@ -1,12 +1,12 @@
 /** Copying a log up to a point into a new session: what was open there is closed as cancelled, no effect is inherited. */
 
-import type { Fact, FactOf, NewFact } from "../event.ts";
-import { finishedFact } from "../call-end.ts";
-import { expiryAnswer } from "../closing-facts.ts";
-import { errorOutput } from "../message.ts";
-import type { Actor } from "../request.ts";
-import type { SessionState } from "../session-state.ts";
-import { initialState, reduce } from "../state.ts";
+import { finishedFact } from "../state/call-end.ts";
+import { expiryAnswer } from "../state/closing-facts.ts";
+import type { SessionState } from "../state/session-state.ts";
+import { initialState, reduce } from "../state/state.ts";
+import type { Fact, FactOf, NewFact } from "../words/event.ts";
+import { errorOutput } from "../words/message.ts";
+import type { Actor } from "../words/request.ts";
 
 type ForkOptions = { readonly into: string; readonly actor: Actor; readonly now: number };
 

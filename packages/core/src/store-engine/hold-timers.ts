@@ -1,7 +1,7 @@
 /** The timers that one hold has set: the store keeps them by the wall clock, the hold counts by its own time. */
 
-import type { Clock } from "../clock.ts";
-import type { TimerSetting } from "../journal.ts";
+import type { Clock } from "../words/clock.ts";
+import type { TimerSetting } from "../words/keys.ts";
 
 /** The two clocks are rounded apart: this much is no step of the wall clock. */
 const ROUNDING_MS = 1;

@@ -1,6 +1,6 @@
 /** What readers of one hold see, in order: facts once they are stored, live events behind the facts that they follow. */
 
-import type { Fact, Live, LiveBody } from "../event.ts";
+import type { Fact, Live, LiveBody } from "../words/event.ts";
 import type { Channel } from "./broadcast.ts";
 
 export class LiveOrder {

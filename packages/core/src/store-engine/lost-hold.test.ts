@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { agent } from "../agent.ts";
-import { isLive } from "../event.ts";
-import { LIMITS } from "../limits.ts";
-import type { Runtime } from "../runtime.ts";
-import type { Run } from "../session.ts";
-import type { Store } from "../store.ts";
+import { agent } from "../ports/agent.ts";
+import { isLive } from "../words/event.ts";
+import { LIMITS } from "../words/limits.ts";
+import type { Runtime } from "../session/runtime.ts";
+import type { Run } from "../session/session.ts";
+import type { Store } from "../ports/store.ts";
 import { scriptedModel, type ScriptedReply } from "../testing/scripted-model.ts";
 import { ofType, soon, until } from "../testing/waiting.ts";
 import { World } from "../testing/world.ts";

@@ -1,6 +1,6 @@
 /** The mailbox of a session as its hold reads it: each entry once, the oldest first. */
 
-import type { MailboxEntry } from "../op.ts";
+import type { MailboxEntry } from "../words/op.ts";
 
 type MailSource = {
   /** All that waits in the store. */

@@ -1,22 +1,22 @@
 /** The store without a file: maps in this process. For tests, scripts and as the reference for other stores. */
 
-import { CapstanError } from "../errors.ts";
-import type { Fact } from "../event.ts";
-import { LIMITS } from "../limits.ts";
-import type { Accepted, MailboxEntry } from "../op.ts";
-import { namedBlobs } from "../store.ts";
-import type {
-  Append,
-  Claim,
-  NewMail,
-  NewSession,
-  OwnerState,
-  ReadFacts,
-  SessionFilter,
-  SessionSummary,
-  Snapshot,
-  Store,
-} from "../store.ts";
+import {
+  namedBlobs,
+  type Append,
+  type Claim,
+  type NewMail,
+  type NewSession,
+  type OwnerState,
+  type ReadFacts,
+  type SessionFilter,
+  type SessionSummary,
+  type Snapshot,
+  type Store,
+} from "../ports/store.ts";
+import { CapstanError } from "../words/errors.ts";
+import type { Fact } from "../words/event.ts";
+import { LIMITS } from "../words/limits.ts";
+import type { Accepted, MailboxEntry } from "../words/op.ts";
 
 /**
  * One object may serve several engines: each stands for a process. Facts are kept as given and never copied or changed.

@@ -1,8 +1,8 @@
 /** Signs of life: the one that this process gives while it holds something, and those of others as they were last seen. */
 
-import type { Clock } from "../clock.ts";
-import { LIMITS } from "../limits.ts";
-import type { OwnerState, Store } from "../store.ts";
+import type { OwnerState, Store } from "../ports/store.ts";
+import type { Clock } from "../words/clock.ts";
+import { LIMITS } from "../words/limits.ts";
 
 export class SignOfLife {
   readonly owner: string;

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { agent } from "../agent.ts";
-import { LIMITS } from "../limits.ts";
-import { openRuntime, type Runtime } from "../runtime.ts";
-import type { RuntimeOptions } from "../runtime-options.ts";
-import type { Store } from "../store.ts";
+import { agent } from "../ports/agent.ts";
+import { LIMITS } from "../words/limits.ts";
+import { openRuntime, type Runtime } from "../session/runtime.ts";
+import type { RuntimeOptions } from "../session/runtime-options.ts";
+import type { Store } from "../ports/store.ts";
 import { storeEngine } from "./store-engine.ts";
 import { scriptedModel, type ScriptedReply } from "../testing/scripted-model.ts";
-import { tool, type Tool } from "../tool.ts";
+import { tool, type Tool } from "../ports/tool.ts";
 import { ofType, soon, until } from "../testing/waiting.ts";
 import { World } from "../testing/world.ts";
 

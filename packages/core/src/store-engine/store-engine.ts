@@ -1,17 +1,17 @@
 /** An engine over any store: who drives which session, mail, timers, take-over of the dead, and the broadcast of events. */
 
+import type { Drive, Engine, EventsOptions, WorkOptions } from "../ports/engine.ts";
+import type { LogSlice, NewMail, SessionFilter, SessionSummary, Snapshot, Store } from "../ports/store.ts";
+import type { Clock } from "../words/clock.ts";
+import { CapstanError } from "../words/errors.ts";
+import type { Envelope, Fact, FactOf } from "../words/event.ts";
+import type { Ids } from "../words/ids.ts";
+import { hashJson, type Json } from "../words/json.ts";
+import type { Accepted, Op, OpOf } from "../words/op.ts";
+import { type Actor, mayAnswer } from "../words/request.ts";
 import { Channel, parseCursor } from "./broadcast.ts";
-import type { Clock } from "../clock.ts";
-import type { Drive, Engine, EventsOptions, WorkOptions } from "../engine.ts";
-import { CapstanError } from "../errors.ts";
-import type { Envelope, Fact, FactOf } from "../event.ts";
 import { forkFacts } from "./fork.ts";
 import { Opening } from "./opening.ts";
-import type { Ids } from "../ids.ts";
-import { hashJson, type Json } from "../json.ts";
-import type { Accepted, Op, OpOf } from "../op.ts";
-import { type Actor, mayAnswer } from "../request.ts";
-import type { LogSlice, NewMail, SessionFilter, SessionSummary, Snapshot, Store } from "../store.ts";
 import { loadBlob, readAll, saveBlob } from "./store-read.ts";
 import { firstSummary, summarize } from "./summary.ts";
 import { Worker } from "./worker.ts";

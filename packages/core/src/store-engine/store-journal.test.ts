@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Channel } from "./broadcast.ts";
 import { memoryStore } from "./memory-store.ts";
-import type { Store } from "../store.ts";
+import type { Store } from "../ports/store.ts";
 import { StoreJournal } from "./store-journal.ts";
 import { fakeClock } from "../testing/fake-clock.ts";
 import { held, newSession } from "../testing/store-contract-fixture.ts";

@@ -1,19 +1,20 @@
 /** One hold on one session of a store: numbers facts, publishes what is stored, and stops at the first sign of a lost hold. */
 
+import type { AppendOptions, Appended, Journal } from "../ports/journal.ts";
+import type { Append, LogSlice, SessionSummary, Snapshot, Store } from "../ports/store.ts";
+import { type Clock, steady } from "../words/clock.ts";
+import { CapstanError, messageOf } from "../words/errors.ts";
+import type { Fact, LiveBody, NewFact, Problem } from "../words/event.ts";
+import type { Json } from "../words/json.ts";
+import type { TimerSetting } from "../words/keys.ts";
+import { LIMITS } from "../words/limits.ts";
+import type { MailboxEntry } from "../words/op.ts";
 import type { Channel } from "./broadcast.ts";
-import { type Clock, steady } from "../clock.ts";
-import { CapstanError, messageOf } from "../errors.ts";
-import type { Fact, LiveBody, NewFact, Problem } from "../event.ts";
-import type { AppendOptions, Appended, Journal, TimerSetting } from "../journal.ts";
-import type { Json } from "../json.ts";
-import { LIMITS } from "../limits.ts";
-import type { MailboxEntry } from "../op.ts";
-import type { Append, LogSlice, SessionSummary, Snapshot, Store } from "../store.ts";
-import { loadBlob, readAll, saveBlob } from "./store-read.ts";
-import { summarize } from "./summary.ts";
 import { HoldTimers } from "./hold-timers.ts";
 import { LiveOrder } from "./live-order.ts";
 import { MailReader } from "./mail-reader.ts";
+import { loadBlob, readAll, saveBlob } from "./store-read.ts";
+import { summarize } from "./summary.ts";
 
 type StoreJournalOptions = {
   readonly sessionId: string;

@@ -1,10 +1,10 @@
 /** Reading a store in pages, and bytes by their hash. */
 
-import { CapstanError } from "../errors.ts";
-import type { Fact } from "../event.ts";
-import { sha256 } from "../json.ts";
-import { LIMITS } from "../limits.ts";
-import type { LogSlice, Store } from "../store.ts";
+import type { LogSlice, Store } from "../ports/store.ts";
+import { CapstanError } from "../words/errors.ts";
+import type { Fact } from "../words/event.ts";
+import { sha256 } from "../words/json.ts";
+import { LIMITS } from "../words/limits.ts";
 
 /** Every fact after `after`, page by page. */
 export async function* readAll(store: Store, sessionId: string, { after = 0, types }: LogSlice): AsyncGenerator<Fact> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Fact } from "../event.ts";
-import { NO_USAGE } from "../message.ts";
-import type { SessionSummary } from "../store.ts";
+import type { Fact } from "../words/event.ts";
+import { NO_USAGE } from "../words/message.ts";
+import type { SessionSummary } from "../ports/store.ts";
 import { firstSummary, summarize } from "./summary.ts";
 
 const ACTOR = { id: "ada", door: "test", tenant: "acme" };

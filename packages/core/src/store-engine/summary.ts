@@ -1,9 +1,9 @@
 /** The summary of a session that lists show: a pure fold kept in the append transaction. */
 
-import type { Fact, FactOf } from "../event.ts";
-import { addUsage, NO_USAGE } from "../message.ts";
-import { toOpenRequest } from "../state.ts";
-import type { SessionSummary } from "../store.ts";
+import type { SessionSummary } from "../ports/store.ts";
+import { toOpenRequest } from "../state/state.ts";
+import type { Fact, FactOf } from "../words/event.ts";
+import { addUsage, NO_USAGE } from "../words/message.ts";
 
 /** The first summary of a session, of its `session.created` fact. */
 export function firstSummary(fact: FactOf<"session.created">): SessionSummary {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { agent } from "../agent.ts";
-import type { Clock } from "../clock.ts";
-import { LIMITS } from "../limits.ts";
-import { openRuntime, type Runtime } from "../runtime.ts";
-import type { RuntimeOptions } from "../runtime-options.ts";
-import type { Store } from "../store.ts";
+import { agent } from "../ports/agent.ts";
+import type { Clock } from "../words/clock.ts";
+import { LIMITS } from "../words/limits.ts";
+import { openRuntime, type Runtime } from "../session/runtime.ts";
+import type { RuntimeOptions } from "../session/runtime-options.ts";
+import type { Store } from "../ports/store.ts";
 import { storeEngine } from "./store-engine.ts";
 import { scriptedModel, type ScriptedReply, type ScriptedTurn } from "../testing/scripted-model.ts";
 import { ofType, soon, until } from "../testing/waiting.ts";

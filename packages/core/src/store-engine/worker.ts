@@ -1,14 +1,14 @@
 /** Drives the sessions of one process: takes what is free, takes over from the dead, and gives back what is done. */
 
+import type { Drive, WorkOptions } from "../ports/engine.ts";
+import type { PendingSession, Store } from "../ports/store.ts";
+import type { Clock } from "../words/clock.ts";
+import { CapstanError, toProblem } from "../words/errors.ts";
+import type { Problem } from "../words/event.ts";
+import type { Ids } from "../words/ids.ts";
+import { LIMITS } from "../words/limits.ts";
 import { Alarm } from "./alarm.ts";
 import type { Channel } from "./broadcast.ts";
-import type { Clock } from "../clock.ts";
-import type { Drive, WorkOptions } from "../engine.ts";
-import { CapstanError, toProblem } from "../errors.ts";
-import type { Problem } from "../event.ts";
-import type { Ids } from "../ids.ts";
-import { LIMITS } from "../limits.ts";
-import type { PendingSession, Store } from "../store.ts";
 import { SignOfLife } from "./sign-of-life.ts";
 import { StoreJournal } from "./store-journal.ts";
 

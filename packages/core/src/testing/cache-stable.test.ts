@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { agent } from "../agent.ts";
-import { jsonSchema } from "../schema.ts";
-import { plugin, type Plugin } from "../plugin.ts";
-import { tool } from "../tool.ts";
+import { agent } from "../ports/agent.ts";
+import { jsonSchema } from "../words/schema.ts";
+import { plugin, type Plugin } from "../ports/plugin.ts";
+import { tool } from "../ports/tool.ts";
 import { expectCacheStable } from "./cache-stable.ts";
 import { scriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import { testRuntime } from "./test-runtime.ts";

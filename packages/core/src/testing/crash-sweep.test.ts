@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { agent } from "../agent.ts";
-import { plugin } from "../plugin.ts";
-import { flowTool, tool } from "../tool.ts";
+import { agent } from "../ports/agent.ts";
+import { plugin } from "../ports/plugin.ts";
+import { flowTool, tool } from "../ports/tool.ts";
 import { crashSweep } from "./crash-sweep.ts";
 import { scriptedModel } from "./scripted-model.ts";
 

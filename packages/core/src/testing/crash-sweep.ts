@@ -1,14 +1,14 @@
 /** Crashes a journey before and after every single write, starts again each time, and judges what the log and the effects say. */
 
 import assert from "node:assert/strict";
-import type { Agent } from "../agent.ts";
-import { type Clock, systemClock } from "../clock.ts";
-import { isLive, type Fact } from "../event.ts";
+import type { Agent } from "../ports/agent.ts";
+import { type Clock, systemClock } from "../words/clock.ts";
+import { isLive, type Fact } from "../words/event.ts";
 import { memoryStore, type MemoryStore } from "../store-engine/memory-store.ts";
-import type { Model } from "../model.ts";
-import { openRuntime, type Runtime } from "../runtime.ts";
-import type { RuntimeOptions } from "../runtime-options.ts";
-import type { Store } from "../store.ts";
+import type { Model } from "../ports/model.ts";
+import { openRuntime, type Runtime } from "../session/runtime.ts";
+import type { RuntimeOptions } from "../session/runtime-options.ts";
+import type { Store } from "../ports/store.ts";
 import { storeEngine } from "../store-engine/store-engine.ts";
 import { type CrashPoint, crashingStore, type CrashingStore } from "./crashing-store.ts";
 import { fixedIds } from "./fixed-ids.ts";

@@ -1,7 +1,7 @@
 /** A store that dies with its process: at a chosen write everything stops, before or after that write took place. */
 
 import type { MemoryStore } from "../store-engine/memory-store.ts";
-import type { Store } from "../store.ts";
+import type { Store } from "../ports/store.ts";
 
 /** `write` counts from 1. "before": what was done since the last write is not recorded. "after": it is, but nobody learns of it. */
 export type CrashPoint = { readonly write: number; readonly when: "before" | "after" };

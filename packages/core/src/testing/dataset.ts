@@ -1,8 +1,8 @@
 /** Items of an evaluation: a list, or a file of JSON lines. */
 
 import { readFile, stat } from "node:fs/promises";
-import { CapstanError, messageOf } from "../errors.ts";
-import type { Json } from "../json.ts";
+import { CapstanError, messageOf } from "../words/errors.ts";
+import type { Json } from "../words/json.ts";
 
 export type EvalItem = {
   /** Unique in its dataset. Default its number. */

@@ -1,6 +1,6 @@
 /** Where a replay went another way than its recording. Pure. */
 
-import type { Json } from "../json.ts";
+import type { Json } from "../words/json.ts";
 
 export type Drift = {
   /** `request`: what the model is asked. `call`: what a tool is given. `result`: what a live tool returns. */

@@ -1,11 +1,11 @@
 /** Evaluations: a task over a dataset, scored, with thresholds that a build can stand or fall on. Free of any test runner. */
 
-import type { Agent } from "../agent.ts";
-import { systemClock } from "../clock.ts";
-import { CapstanError, messageOf } from "../errors.ts";
-import type { Json } from "../json.ts";
-import { addUsage, NO_USAGE, type Usage } from "../message.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Agent } from "../ports/agent.ts";
+import { systemClock } from "../words/clock.ts";
+import { CapstanError, messageOf } from "../words/errors.ts";
+import type { Json } from "../words/json.ts";
+import { addUsage, NO_USAGE, type Usage } from "../words/message.ts";
+import type { Runtime } from "../session/runtime.ts";
 import { checkedItems, type EvalItem, readDataset } from "./dataset.ts";
 import type { Score, Scorer } from "./scorers.ts";
 

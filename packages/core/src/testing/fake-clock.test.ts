@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import { sleep } from "../clock.ts";
+import { sleep } from "../words/clock.ts";
 import { fakeClock } from "./fake-clock.ts";
 import { fixedIds } from "./fixed-ids.ts";
 

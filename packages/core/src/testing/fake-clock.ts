@@ -1,6 +1,6 @@
 /** A clock that stands still until a test moves it. */
 
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../words/clock.ts";
 
 export type FakeClock = Clock & {
   /**

@@ -1,6 +1,6 @@
 /** Ids that are the same in every run of a test. */
 
-import type { Ids } from "../ids.ts";
+import type { Ids } from "../words/ids.ts";
 
 /**
  * `ses_1`, `ses_2`, `run_1`, ...: one counter a prefix; random tokens are `random_1`, ... Runtimes that share a store, also

@@ -1,12 +1,12 @@
 /** The truth outside the log: which calls really ran and which model calls were really made, before and after a crash. */
 
 import assert from "node:assert/strict";
-import type { Agent } from "../agent.ts";
-import { conversation } from "../conversation.ts";
-import type { Fact } from "../event.ts";
-import type { Message } from "../message.ts";
-import type { Model } from "../model.ts";
-import type { Tool, ToolContext } from "../tool.ts";
+import type { Agent } from "../ports/agent.ts";
+import { conversation } from "../state/conversation.ts";
+import type { Fact } from "../words/event.ts";
+import type { Message } from "../words/message.ts";
+import type { Model } from "../ports/model.ts";
+import type { Tool, ToolContext } from "../ports/tool.ts";
 
 type Execution = {
   readonly callId: string;

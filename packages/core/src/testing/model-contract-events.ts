@@ -1,8 +1,8 @@
 /** Reads a model's reply to its end and checks the order of its events, for the cases of the model contract. */
 
 import assert from "node:assert/strict";
-import type { Part } from "../message.ts";
-import type { Model, ModelEvent, ModelRequest } from "../model.ts";
+import type { Part } from "../words/message.ts";
+import type { Model, ModelEvent, ModelRequest } from "../ports/model.ts";
 
 /** All events of a reply that must not fail, checked for their order. */
 export async function answered(model: Model, asked: ModelRequest): Promise<readonly ModelEvent[]> {

@@ -1,12 +1,12 @@
 /** What every `Model` must do, as a list of cases for any test runner. */
 
 import assert from "node:assert/strict";
-import { systemClock } from "../clock.ts";
-import { CapstanError } from "../errors.ts";
-import type { TurnReason } from "../event.ts";
-import { hashJson, type Json } from "../json.ts";
-import type { Message, Part } from "../message.ts";
-import type { Model, ModelEvent, ModelRequest } from "../model.ts";
+import { systemClock } from "../words/clock.ts";
+import { CapstanError } from "../words/errors.ts";
+import type { TurnReason } from "../words/event.ts";
+import { hashJson, type Json } from "../words/json.ts";
+import type { Message, Part } from "../words/message.ts";
+import type { Model, ModelEvent, ModelRequest } from "../ports/model.ts";
 import { answered, collected } from "./model-contract-events.ts";
 import type { ContractCase } from "./store-contract.ts";
 

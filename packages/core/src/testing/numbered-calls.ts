@@ -1,7 +1,7 @@
 /** Messages as a recording holds them: without ids, calls by their number. */
 
-import type { Json } from "../json.ts";
-import type { Message, Part } from "../message.ts";
+import type { Json } from "../words/json.ts";
+import type { Message, Part } from "../words/message.ts";
 import type { RecordedMessage } from "./recording.ts";
 
 /** Numbers the calls of one session as they appear. */

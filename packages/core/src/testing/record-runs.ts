@@ -1,12 +1,12 @@
 /** Records runs while they happen: a plugin that listens to their model calls, and the facts of their sessions. */
 
-import type { Definitions } from "../definitions.ts";
-import { CapstanError } from "../errors.ts";
-import type { Fact, FactOf } from "../event.ts";
-import { type Message, type Part, textOf } from "../message.ts";
-import type { ModelEvent, ModelRequest } from "../model.ts";
-import { type ModelNext, plugin, type Plugin } from "../plugin.ts";
-import type { Run } from "../session.ts";
+import type { Definitions } from "../ports/definitions.ts";
+import { CapstanError } from "../words/errors.ts";
+import type { Fact, FactOf } from "../words/event.ts";
+import { type Message, type Part, textOf } from "../words/message.ts";
+import type { ModelEvent, ModelRequest } from "../ports/model.ts";
+import { type ModelNext, plugin, type Plugin } from "../ports/plugin.ts";
+import type { Run } from "../session/session.ts";
 import { callNumbers, recordedMessage, sharedMessages } from "./numbered-calls.ts";
 import {
   type RecordedCall,

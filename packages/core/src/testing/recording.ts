@@ -1,12 +1,12 @@
 /** A run as it went, in one file: what each model was asked and said, what each call came to, what people answered, how it ended. */
 
 import { readFile, writeFile } from "node:fs/promises";
-import { CapstanError, messageOf, toProblem } from "../errors.ts";
-import type { Problem, StopReason, ToolStatus, TurnReason } from "../event.ts";
-import { isArray, type Json } from "../json.ts";
-import type { Message, Part, ToolOutput, Usage } from "../message.ts";
-import type { ModelSettings, ToolSpec } from "../model.ts";
-import type { Answer, RequestBody } from "../request.ts";
+import { CapstanError, messageOf, toProblem } from "../words/errors.ts";
+import type { Problem, StopReason, ToolStatus, TurnReason } from "../words/event.ts";
+import { isArray, type Json } from "../words/json.ts";
+import type { Message, Part, ToolOutput, Usage } from "../words/message.ts";
+import type { ModelSettings, ToolSpec } from "../ports/model.ts";
+import type { Answer, RequestBody } from "../words/request.ts";
 
 /** Messages without ids; calls are numbered in the order in which the session made them. */
 export type RecordedMessage = { readonly role: Message["role"]; readonly parts: readonly Part[] };

@@ -1,14 +1,14 @@
 /** Plays a recorded run again with today's agents: models answer as recorded, tools are stubs, and every difference is told. */
 
 import { setImmediate } from "node:timers/promises";
-import type { Agent } from "../agent.ts";
-import { CapstanError, type ErrorCode, ERROR_CODES } from "../errors.ts";
-import { canonicalJson, type Json } from "../json.ts";
-import { errorOutput, textOf, type ToolOutput } from "../message.ts";
-import type { Model, ModelEvent, ModelRequest } from "../model.ts";
-import { plugin, type Plugin, type ToolHookContext, type ToolNext, type HookedCall } from "../plugin.ts";
-import type { Answer, OpenRequest } from "../request.ts";
-import type { RunResult } from "../session.ts";
+import type { Agent } from "../ports/agent.ts";
+import { CapstanError, type ErrorCode, ERROR_CODES } from "../words/errors.ts";
+import { canonicalJson, type Json } from "../words/json.ts";
+import { errorOutput, textOf, type ToolOutput } from "../words/message.ts";
+import type { Model, ModelEvent, ModelRequest } from "../ports/model.ts";
+import { plugin, type Plugin, type ToolHookContext, type ToolNext, type HookedCall } from "../ports/plugin.ts";
+import type { Answer, OpenRequest } from "../words/request.ts";
+import type { RunResult } from "../session/session.ts";
 import { type Drift, firstDifference } from "./drift.ts";
 import { callNumbers, recordedMessage } from "./numbered-calls.ts";
 import type { RecordedCall, RecordedExchange, RecordedMessage, RecordedSession, Recording } from "./recording.ts";

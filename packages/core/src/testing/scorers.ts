@@ -1,11 +1,11 @@
 /** What an answer is worth, from 0 to 1: fixed measures, and a model as a judge. */
 
-import { systemClock } from "../clock.ts";
-import { CapstanError } from "../errors.ts";
-import { canonicalJson, type Json } from "../json.ts";
-import { text, textOf, type Usage } from "../message.ts";
-import type { Model } from "../model.ts";
-import { check, type Schema } from "../schema.ts";
+import { systemClock } from "../words/clock.ts";
+import { CapstanError } from "../words/errors.ts";
+import { canonicalJson, type Json } from "../words/json.ts";
+import { text, textOf, type Usage } from "../words/message.ts";
+import type { Model } from "../ports/model.ts";
+import { check, type Schema } from "../words/schema.ts";
 import type { EvalItem } from "./dataset.ts";
 
 export type Sample = { readonly item: EvalItem; readonly output: Json; readonly signal: AbortSignal };

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import { CapstanError } from "../errors.ts";
-import type { Message } from "../message.ts";
-import type { ModelEvent, ModelRequest } from "../model.ts";
+import { CapstanError } from "../words/errors.ts";
+import type { Message } from "../words/message.ts";
+import type { ModelEvent, ModelRequest } from "../ports/model.ts";
 import { modelContract, type ContractReply } from "./model-contract.ts";
 import { scriptedModel, type ScriptedTurn } from "./scripted-model.ts";
 

@@ -1,9 +1,9 @@
 /** A model that answers from a script: the same history always gets the same reply, also after a crash. */
 
-import type { TurnReason } from "../event.ts";
-import type { Json } from "../json.ts";
-import type { Part, Usage } from "../message.ts";
-import type { Model, ModelCapabilities, ModelEvent, ModelRequest, Price } from "../model.ts";
+import type { TurnReason } from "../words/event.ts";
+import type { Json } from "../words/json.ts";
+import type { Part, Usage } from "../words/message.ts";
+import type { Model, ModelCapabilities, ModelEvent, ModelRequest, Price } from "../ports/model.ts";
 
 export type ScriptedTurn = {
   readonly reasoning?: string;

@@ -1,12 +1,13 @@
 /** What the cases of the store contract share: the fixture they are given and small sessions, facts and mail. */
 
 import assert from "node:assert/strict";
-import { CapstanError, type ErrorCode } from "../errors.ts";
-import type { Fact, FactOf } from "../event.ts";
-import { sha256, type Json } from "../json.ts";
-import type { MailBody } from "../op.ts";
+import { CapstanError, type ErrorCode } from "../words/errors.ts";
+import type { Fact, FactOf } from "../words/event.ts";
+import { sha256, type Json } from "../words/json.ts";
+import type { MailBody } from "../words/op.ts";
 import { firstSummary } from "../store-engine/summary.ts";
-import type { Append, Claim, NewMail, NewSession, SessionStatus, SessionSummary, Store } from "../store.ts";
+import type { Append, Claim, NewMail, NewSession, SessionSummary, Store } from "../ports/store.ts";
+import type { SessionStatus } from "../state/session-state.ts";
 
 export type StoreFixture = {
   /** A new, empty store. */

@@ -1,9 +1,9 @@
 /** Store contract: appending and reading facts, snapshots, large and odd texts, many writes of one tick. */
 
 import assert from "node:assert/strict";
-import type { Fact } from "../event.ts";
-import type { Json } from "../json.ts";
-import { LIMITS } from "../limits.ts";
+import type { Fact } from "../words/event.ts";
+import type { Json } from "../words/json.ts";
+import { LIMITS } from "../words/limits.ts";
 import {
   createdFact,
   dataFact,
@@ -15,8 +15,8 @@ import {
   seqs,
   updatedFact,
   write,
+  type StoreCase,
 } from "./store-contract-fixture.ts";
-import type { StoreCase } from "./store-contract-fixture.ts";
 
 export const logCases: readonly StoreCase[] = [
   {

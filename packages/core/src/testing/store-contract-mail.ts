@@ -11,8 +11,8 @@ import {
   summaryOf,
   withStatus,
   write,
+  type StoreCase,
 } from "./store-contract-fixture.ts";
-import type { StoreCase } from "./store-contract-fixture.ts";
 
 export const mailCases: readonly StoreCase[] = [
   {

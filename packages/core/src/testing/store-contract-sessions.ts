@@ -1,9 +1,9 @@
 /** Store contract: creating, listing, moving keys, removing, blobs and what outlives the store object. */
 
 import assert from "node:assert/strict";
-import { LIMITS } from "../limits.ts";
-import type { Store } from "../store.ts";
-import { sha256 } from "../json.ts";
+import { LIMITS } from "../words/limits.ts";
+import type { Store } from "../ports/store.ts";
+import { sha256 } from "../words/json.ts";
 import {
   dataFact,
   held,
@@ -14,8 +14,8 @@ import {
   summaryOf,
   withStatus,
   write,
+  type StoreCase,
 } from "./store-contract-fixture.ts";
-import type { StoreCase } from "./store-contract-fixture.ts";
 
 export const sessionCases: readonly StoreCase[] = [
   {

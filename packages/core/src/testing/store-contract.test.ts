@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type MemoryStore, memoryStore } from "../store-engine/memory-store.ts";
-import type { Store } from "../store.ts";
+import type { Store } from "../ports/store.ts";
 import { storeContract } from "./store-contract.ts";
 
 /** Names of the cases that the store does not pass. */

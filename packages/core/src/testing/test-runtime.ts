@@ -1,10 +1,10 @@
 /** A runtime for tests: memory engine, a clock that stands still, the same ids every time, nobody to ask. */
 
-import type { Agent } from "../agent.ts";
+import type { Agent } from "../ports/agent.ts";
 import { memoryStore, type MemoryStore } from "../store-engine/memory-store.ts";
-import type { Model } from "../model.ts";
-import { openRuntime, type Runtime } from "../runtime.ts";
-import type { RuntimeOptions } from "../runtime-options.ts";
+import type { Model } from "../ports/model.ts";
+import { openRuntime, type Runtime } from "../session/runtime.ts";
+import type { RuntimeOptions } from "../session/runtime-options.ts";
 import { storeEngine } from "../store-engine/store-engine.ts";
 import { type FakeClock, fakeClock } from "./fake-clock.ts";
 import { fixedIds } from "./fixed-ids.ts";

@@ -1,8 +1,8 @@
 /** A run as stable, readable text: what was said, called and decided, without ids and times. */
 
-import { type Fact, type FactOf, isLive } from "../event.ts";
-import { type Message, type Part, textOf, type ToolOutput } from "../message.ts";
-import type { Run } from "../session.ts";
+import { type Fact, type FactOf, isLive } from "../words/event.ts";
+import { type Message, type Part, textOf, type ToolOutput } from "../words/message.ts";
+import type { Run } from "../session/session.ts";
 
 /** One line for each thing that happened, up to the end of the run. Waits for that end. */
 export async function transcript(run: Run<unknown>): Promise<string> {

@@ -1,7 +1,7 @@
 /** Waiting in tests without time passing, and reading what came: turns of the event loop, the log of a session. */
 
-import type { Fact, FactOf } from "../event.ts";
-import type { Store } from "../store.ts";
+import type { Fact, FactOf } from "../words/event.ts";
+import type { Store } from "../ports/store.ts";
 
 /** Throws after 500 turns of the event loop. */
 export async function until(ready: () => boolean | Promise<boolean>, what = "the condition"): Promise<void> {

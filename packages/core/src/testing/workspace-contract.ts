@@ -1,9 +1,9 @@
 /** What every `Workspace` must do, as a list of cases for any test runner. Needs `/bin/sh` and `mkfifo` inside the workspace. */
 
 import assert from "node:assert/strict";
-import { CapstanError, type ErrorCode } from "../errors.ts";
-import { sha256 } from "../json.ts";
-import type { RunOptions, RunOutcome, Workspace } from "../workspace.ts";
+import { CapstanError, type ErrorCode } from "../words/errors.ts";
+import { sha256 } from "../words/json.ts";
+import type { RunOptions, RunOutcome, Workspace } from "../ports/workspace.ts";
 
 export type WorkspaceFixture = {
   /** An empty workspace whose folder is named `work`; beside it stands `work-evil/secret.txt` with the text `secret`. */

@@ -1,11 +1,11 @@
 /** One memory store that outlives its processes: each `open` stands for one, on the same clock that a test moves. */
 
-import type { Fact } from "../event.ts";
-import type { Ids } from "../ids.ts";
+import type { Fact } from "../words/event.ts";
+import type { Ids } from "../words/ids.ts";
 import { type MemoryStore, memoryStore } from "../store-engine/memory-store.ts";
-import { openRuntime, type Runtime } from "../runtime.ts";
-import type { RuntimeOptions } from "../runtime-options.ts";
-import type { Store } from "../store.ts";
+import { openRuntime, type Runtime } from "../session/runtime.ts";
+import type { RuntimeOptions } from "../session/runtime-options.ts";
+import type { Store } from "../ports/store.ts";
 import { storeEngine } from "../store-engine/store-engine.ts";
 import { type FakeClock, fakeClock } from "./fake-clock.ts";
 import { fixedIds } from "./fixed-ids.ts";

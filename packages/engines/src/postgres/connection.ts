@@ -1,6 +1,7 @@
 /** The only file that touches `pg`: one connection with prepared statements, and its errors as ours. */
 
 import { CapstanError, systemClock, systemIds } from "@capstan/core";
+import type * as pg from "pg";
 import type { Client, ClientConfig, QueryResult, QueryResultRow } from "pg";
 import { ConnectionLost, fromDriver } from "./sql-errors.ts";
 
@@ -8,18 +9,20 @@ export type SqlValue = null | boolean | number | string | Uint8Array | readonly 
 
 export interface Sql {
   /** The caller states the type of a row, which is that of the columns named in `sql`. Prepared once a connection. */
-  all<Row extends QueryResultRow>(sql: string, ...values: readonly SqlValue[]): Promise<readonly Row[]>;
+  readonly all: <Row extends QueryResultRow>(sql: string, ...values: readonly SqlValue[]) => Promise<readonly Row[]>;
   /** The first row. */
-  get<Row extends QueryResultRow>(sql: string, ...values: readonly SqlValue[]): Promise<Row | undefined>;
+  readonly get: <Row extends QueryResultRow>(sql: string, ...values: readonly SqlValue[]) => Promise<Row | undefined>;
   /** Answers how many rows changed. */
-  run(sql: string, ...values: readonly SqlValue[]): Promise<number>;
+  readonly run: (sql: string, ...values: readonly SqlValue[]) => Promise<number>;
   /** Runs statements that have no parameters, in one go. */
-  exec(sql: string): Promise<void>;
+  readonly exec: (sql: string) => Promise<void>;
 }
 
 export interface Connection extends Sql {
   /** Nothing more can be asked of it. */
   readonly broken: boolean;
+  /** The `synchronous_commit` of what is to be on disk: what the server does anyway, unless that is nothing. */
+  readonly strict: string;
   /** Whether it keeps the process alive. It does not at first. */
   hold(alive: boolean): void;
   onNotice(told: (payload: string) => void): void;
@@ -42,6 +45,8 @@ const CLOSE_MS = 1_000;
 
 const SETTINGS = `SET statement_timeout = ${STATEMENT_MS}; SET lock_timeout = ${LOCK_MS};
 SET idle_in_transaction_session_timeout = ${FROZEN_MS}; SET client_encoding = 'UTF8';`;
+
+const MODE = "SELECT current_setting('synchronous_commit') AS mode";
 
 /** Opens connections to `url` that find their tables in `schema`, a name without quotes. */
 export async function connector(url: string, schema: string): Promise<Connect> {
@@ -66,20 +71,20 @@ export async function connector(url: string, schema: string): Promise<Connect> {
         { cause },
       );
     }
-    const opened = connectionOf(client);
+    client.on("error", () => undefined); // what is asked of it says so
     try {
       await client.connect();
-      await client.query(`${SETTINGS} SET search_path TO "${schema}"`);
+      const said: unknown = await client.query(`${SETTINGS} SET search_path TO "${schema}"; ${MODE}`);
+      client.unref();
+      return connectionOf(client, modeOf(said));
     } catch (error) {
-      void opened.close();
+      client.end().catch(() => undefined);
       throw fromDriver(error);
     }
-    client.unref();
-    return opened;
   };
 }
 
-type Driver = typeof import("pg");
+type Driver = typeof pg;
 /** Its types leave out what keeps the process alive or not. */
 type OpenClient = Client & { ref(): void; unref(): void };
 
@@ -101,7 +106,13 @@ function parserOf(types: Driver["types"], oid: number, format: "text" | "binary"
   return types.getTypeParser(oid, format as "text") as (text: never) => unknown; // the same, whatever the format
 }
 
-function connectionOf(client: OpenClient): Connection {
+/** Of the answers to several statements, the last one's. */
+function modeOf(said: unknown): string {
+  const { rows } = (said as readonly QueryResult<{ readonly mode: string }>[]).at(-1) ?? { rows: [] }; // one for each statement
+  return rows[0]?.mode ?? "on";
+}
+
+function connectionOf(client: OpenClient, mode: string): Connection {
   const names = new Map<string, string>();
   const prefix = `capstan_${systemIds(() => systemClock.now()).random()}`; // a pooler may share one server session
   const endings: (() => void)[] = [];
@@ -137,6 +148,7 @@ function connectionOf(client: OpenClient): Connection {
     get broken() {
       return broken;
     },
+    strict: mode === "off" ? "on" : mode,
     all: async (sql, ...values) => (await query<never>(sql, values)).rows,
     get: async (sql, ...values) => (await query<never>(sql, values)).rows[0],
     run: async (sql, ...values) => (await query(sql, values)).rowCount ?? 0,

@@ -64,14 +64,12 @@ type State = {
   readonly options: LaneOptions;
   queue: Item[];
   db: Connection | undefined;
-  /** What a commit that is to be on disk has as `synchronous_commit`: what the server does anyway, unless that is nothing. */
-  strict: string;
   flushing: Promise<void> | undefined;
   unsynced: boolean;
 };
 
-export function lane(options: LaneOptions): Lane {
-  const state: State = { options, queue: [], db: undefined, strict: "on", flushing: undefined, unsynced: false };
+export function lane(options: LaneOptions, db?: Connection): Lane {
+  const state: State = { options, queue: [], db, flushing: undefined, unsynced: false };
   return {
     do: <T>(ask: Ask, work: Work<T>) =>
       new Promise<T>((resolve, reject) => {
@@ -129,7 +127,7 @@ function settle(items: readonly Item[], outcomes: readonly Outcome[]): void {
 /** Throws what concerns all of them. */
 async function attempt(state: State, items: readonly Item[], again: boolean): Promise<readonly Outcome[]> {
   const db = await connection(state);
-  const commit = items.some((item) => isStrict(state, item)) ? state.strict : "off";
+  const commit = items.some((item) => isStrict(state, item)) ? db.strict : "off";
   const tx: Tx = { all: db.all, get: db.get, run: db.run, exec: db.exec, commit, again };
   const writes = items.some(({ kind }) => kind !== "read");
   let outcomes: readonly Outcome[];
@@ -145,8 +143,6 @@ async function connection(state: State): Promise<Connection> {
   const db = await state.options.connect();
   db.hold(true);
   state.db = db;
-  const set = await db.get<{ readonly mode: string }>("SELECT current_setting('synchronous_commit') AS mode");
-  if (set !== undefined && set.mode !== "off") state.strict = set.mode;
   return db;
 }
 

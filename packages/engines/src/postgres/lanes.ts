@@ -1,5 +1,6 @@
 /** A bounded pool: work on one session keeps its order on one connection, and long work on all of them has its own. */
 
+import type { Connection } from "./connection.ts";
 import { lane, type Ask, type Lane, type LaneOptions, type Work } from "./lane.ts";
 
 export interface Lanes {
@@ -16,8 +17,9 @@ const SESSION_LANES = 3;
 /** Writes something, so that there is a commit to sync; Postgres syncs all that was committed before with it. */
 const BARRIER = "UPDATE barrier SET value = value + 1";
 
-export function lanes(options: LaneOptions): Lanes {
-  const common = lane(options);
+/** `db` is open already: the first that is used. */
+export function lanes(options: LaneOptions, db: Connection): Lanes {
+  const common = lane(options, db);
   const own: readonly Lane[] = Array.from({ length: SESSION_LANES }, () => lane(options));
   const all = [common, ...own];
   const laneOf = (sessionId: string | undefined): Lane =>

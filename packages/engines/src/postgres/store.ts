@@ -4,7 +4,7 @@ import { CapstanError, systemClock, systemIds } from "@capstan/core";
 import type { Append, Clock, SessionSummary, Store } from "@capstan/core";
 import { thisProcess } from "../sqlite/owners.ts";
 import * as blobs from "./blobs.ts";
-import { connector, type Connect } from "./connection.ts";
+import { connector, type Connect, type Connection } from "./connection.ts";
 import * as facts from "./facts.ts";
 import * as holding from "./holding.ts";
 import type { Ask, Kind, Work } from "./lane.ts";
@@ -36,23 +36,22 @@ export async function openPostgresStore(options: StoreOptions): Promise<Store> {
   }
   const place = placeOf(url, schema);
   const connect = await connector(url, schema);
-  await open(connect, schema, place);
-  const work = lanes({ connect, full: durability === "full", clock, place });
+  const db = await open(connect, schema, place);
+  const work = lanes({ connect, full: durability === "full", clock, place }, db);
   const self = systemIds(() => clock.now()).random();
   const run = (sql: string, ...values: readonly string[]): Promise<void> =>
     work.do(undefined, { kind: "read" }, async (db) => void (await db.run(sql, ...values)));
   return store({ id: place, work, news: notices({ connect, clock, schema, self, run }), here: thisProcess() });
 }
 
-async function open(connect: Connect, schema: string, place: string): Promise<void> {
+async function open(connect: Connect, schema: string, place: string): Promise<Connection> {
+  let db: Connection | undefined;
   try {
-    const db = await connect();
-    try {
-      await openSchema(db, schema, place);
-    } finally {
-      await db.close();
-    }
+    db = await connect();
+    await openSchema(db, schema, place);
+    return db;
   } catch (error) {
+    await db?.close();
     throw toStoreError(error, place);
   }
 }
@@ -77,31 +76,56 @@ type Parts = {
   readonly here: ReturnType<typeof thisProcess>;
 };
 
+/** What the methods of the store share. */
+type Asking = Parts & {
+  readonly ask: <T>(sessionId: string | undefined, how: Kind | Ask, task: Work<T>) => Promise<T>;
+  /** As `ask`, and puts a session that turns out to be damaged into quarantine. */
+  readonly on: <T>(sessionId: string, how: Kind | Ask, task: Work<T>) => Promise<T>;
+  /** Tells other processes once it is done. */
+  readonly told: <T>(changing: Promise<T>) => Promise<T>;
+};
+
 function store(parts: Parts): Store {
-  const { id, work, news, here } = parts;
+  const { id, work, news } = parts;
   const registered = new Set<string>();
   let closed: Promise<void> | undefined;
-  const ask = <T>(sessionId: string | undefined, how: Kind | Ask, task: Work<T>): Promise<T> =>
+  const ask: Asking["ask"] = (sessionId, how, task) =>
     closed === undefined
       ? work.do(sessionId, typeof how === "string" ? { kind: how } : how, task)
       : Promise.reject(new CapstanError("closed", "The store is closed; open it again"));
-  const on = async <T>(sessionId: string, how: Kind | Ask, task: Work<T>): Promise<T> => {
-    try {
-      return await ask(sessionId, how, task);
-    } catch (error) {
-      if (CapstanError.is(error, "session-damaged")) await isolate(work, sessionId, error.message);
-      throw error;
-    }
-  };
-  const locking = (kind: Kind, ...ids: readonly string[]): Ask => ({ kind, locks: ids.map(toName) });
-  const told = async <T>(changing: Promise<T>): Promise<T> => {
-    const value = await changing;
-    news.tell();
-    return value;
+  const asking: Asking = {
+    ...parts,
+    ask,
+    async on(sessionId, how, task) {
+      try {
+        return await ask(sessionId, how, task);
+      } catch (error) {
+        if (CapstanError.is(error, "session-damaged")) await isolate(work, sessionId, error.message);
+        throw error;
+      }
+    },
+    async told(changing) {
+      const value = await changing;
+      news.tell();
+      return value;
+    },
   };
   return {
     id,
-    create: (made) => ask(made.key ?? made.sessionId, "sync", (db) => sessions.create(db, made)),
+    ...sessionMethods(asking),
+    ...commonMethods(asking, registered),
+    watch: (changed) => news.add(changed),
+    close() {
+      closed ??= close(parts, registered);
+      return closed;
+    },
+  };
+}
+
+type SessionMethods = "submit" | "claim" | "release" | "append" | "read" | "snapshot" | "mail" | "summary" | "remove";
+
+function sessionMethods({ ask, on, told, here }: Asking): Pick<Store, SessionMethods> {
+  return {
     submit: (entry) => told(on(entry.sessionId, locking("sync", entry.sessionId), (db) => mail.submit(db, entry))),
     claim: (sessionId, owner, replacing) =>
       on(sessionId, locking("write", sessionId), (db) => holding.claim(db, sessionId, owner, replacing)),
@@ -112,6 +136,16 @@ function store(parts: Parts): Store {
     snapshot: (sessionId) => ask(sessionId, "read", (db) => holding.snapshot(db, sessionId)),
     mail: (sessionId) => on(sessionId, "read", (db) => mail.unread(db, sessionId)),
     summary: (sessionId) => ask(sessionId, "read", (db) => sessions.summary(db, sessionId, here)),
+    remove: (sessionId) => told(ask(sessionId, locking("sync", sessionId), (db) => sessions.remove(db, sessionId))),
+  };
+}
+
+function commonMethods(
+  { ask, news, here }: Asking,
+  registered: Set<string>,
+): Omit<Store, SessionMethods | "id" | "watch" | "close"> {
+  return {
+    create: (made) => ask(made.key ?? made.sessionId, "sync", (db) => sessions.create(db, made)),
     list: (filter) => {
       const { limit = Number.MAX_SAFE_INTEGER } = filter;
       return pages(limit, (page) => ask(undefined, "read", (db) => sessions.list(db, filter, here, page)));
@@ -130,19 +164,15 @@ function store(parts: Parts): Store {
       await ask(undefined, "write", (db) => blobs.putBlob(db, hash, own));
     },
     blob: (hash) => ask(undefined, "read", (db) => blobs.blob(db, hash)),
-    remove: (sessionId) => told(ask(sessionId, locking("sync", sessionId), (db) => sessions.remove(db, sessionId))),
     moveKey: (from, to) => ask(to, locking("write", from, to), (db) => sessions.moveKey(db, from, to)),
-    watch: (changed) => news.add(changed),
-    close() {
-      closed ??= close(parts, registered);
-      return closed;
-    },
   };
 }
 
-type On = <T>(sessionId: string, how: Ask, task: Work<T>) => Promise<T>;
+function locking(kind: Kind, ...ids: readonly string[]): Ask {
+  return { kind, locks: ids.map(toName) };
+}
 
-async function append(on: On, write: Append, sync: boolean): Promise<void> {
+async function append(on: Asking["on"], write: Append, sync: boolean): Promise<void> {
   const own = { ...write, facts: [...write.facts] }; // the caller may change its array before the commit
   const kind = sync ? "sync" : "write";
   const writing = holding.toWriting(own);

@@ -207,7 +207,7 @@ describe("compaction", () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  it("EDGE-08 COST-11 a budget pays the summary like any turn, and no turn is asked that it does not pay", async () => {
+  it("EDGE-08 COST-08 a budget pays the summary like any turn, and no turn is asked that it does not pay", async () => {
     const { results, log } = await play(modelOf(reader), { atTokens: 3_500, keepTurns: 1 }, ["Go"], 60_000);
     const spent = results[0]?.usage.inputTokens ?? 0;
     const asked = log.flatMap((fact) => ("usage" in fact && fact.type !== "run.finished" ? [fact.usage] : []));

@@ -1,6 +1,6 @@
 /** Labels of what a session has seen: a fold that only grows, and the way to those of its parents and sub-agents. */
 
-import { CapstanError, type Definitions, type Fact } from "@capstan/core";
+import { CapstanError, type Definitions, type Fact, type Json } from "@capstan/core";
 import { recorded } from "../own-facts.ts";
 import { forget, recall, remember, type Remembered } from "../remembered.ts";
 
@@ -49,11 +49,19 @@ export function nextOwn(own: Own, fact: Fact): Own {
 function labelsOf(fact: Fact): readonly string[] {
   if (fact.type === "tool.finished") return fact.output.labels ?? [];
   if (fact.type === "context.compacted") return fact.labels ?? [];
+  if (fact.type === "data") return labelsInData(fact.data);
   if (fact.type !== "message.added") return [];
   const theirs = fact.message.parts.flatMap((part) =>
     part.type === "tool-call" && part.by === "provider" ? [labelOf(part.name)] : [],
   );
   return [...(fact.message.labels ?? []), ...theirs];
+}
+
+/** What another plugin recorded of what it shows the model, as a memory does. */
+function labelsInData(data: Json): readonly string[] {
+  if (typeof data !== "object" || data === null || !("labels" in data)) return [];
+  const { labels } = data;
+  return Array.isArray(labels) ? labels.filter((label) => typeof label === "string") : [];
 }
 
 /** What the result of a tool in `from` is labelled with. */

@@ -1,4 +1,4 @@
-import { agent, type Agent, type Fact, memoryStore, openRuntime, storeEngine, tool } from "@capstan/core";
+import { agent, type Agent, type Fact, memoryStore, openRuntime, plugin, storeEngine, tool } from "@capstan/core";
 import { crashSweep, fakeClock, fixedIds, scriptedModel, type ScriptedReply, testRuntime } from "@capstan/core/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -223,6 +223,17 @@ describe("taint", () => {
     const log = await runtime.store.read(run.session.id, { after: 0, limit: 1_000 });
     await runtime.close();
     expect(resultsOf(log)[0]).toContain("has seen pii");
+  });
+
+  it("EDGE-10 counts labels that another plugin recorded of what it shows the model", async () => {
+    const recalls = plugin({
+      name: "recalls",
+      async prepare(_request, context) {
+        await context.record({ passages: [1], labels: ["from:web_fetch"] });
+      },
+    });
+    const { results } = await play({ tools, plugins: [taint([deny]), recalls], turns: [mailIt, { text: "ok" }] });
+    expect(results[0]).toContain("has seen from:web_fetch");
   });
 
   it("SEC-03 comes to the same end after a crash at any write", async () => {

@@ -5,7 +5,7 @@ import { SERVER_LIMITS } from "../server-limits.ts";
 
 export type Caller = {
   readonly id: string;
-  /** Callers of one tenant share their sessions and see no others. Default: a tenant of their own. */
+  /** Callers of one tenant share their sessions and see no others. Default: a tenant of their own, `caller/<id>`. */
   readonly tenant?: string;
   /**
    * May also choose what is otherwise the operator's: folder, mode, model, limits, instructions, tools and imported
@@ -16,8 +16,11 @@ export type Caller = {
 /** Nothing for somebody unknown. Called for every request, before its body is read. */
 export type Authorize = (request: Request) => Caller | null | undefined | Promise<Caller | null | undefined>;
 
+/** Of somebody without a tenant; begins as no tenant that is named may, or an id could be chosen that is one. */
+const OWN_TENANT = "caller/";
+
 export function actorOf({ id, tenant, trusted }: Caller, door: string): Actor {
-  const own = tenant ?? (trusted === true ? undefined : id);
+  const own = tenant ?? (trusted === true ? undefined : `${OWN_TENANT}${id}`);
   return { id, door, ...(own !== undefined && { tenant: own }) };
 }
 
@@ -26,7 +29,9 @@ export async function callerOf(authorize: Authorize, request: Request, clock: Cl
   const caller = await inTime(clock, SERVER_LIMITS.authorizeMs, "authorize", async () => authorize(request));
   if (typeof caller !== "object" || caller === null || typeof caller.id !== "string" || caller.id === "")
     return undefined;
-  return caller;
+  const tenant: unknown = caller.tenant ?? "none";
+  if (typeof tenant === "string" && tenant !== "" && !tenant.startsWith(OWN_TENANT)) return caller;
+  throw new Error(`authorize gave a tenant that is none: it must be a text that does not begin with ${OWN_TENANT}`);
 }
 
 /** Throws `permission-denied` unless the caller is trusted, for members that are given. */

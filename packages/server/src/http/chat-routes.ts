@@ -18,7 +18,7 @@ export const chatRoutes: readonly Route[] = [
     summary: "What useChat posts: a message, answers to what was asked, or a wish for another answer.",
     body: chatBody,
     streams: true,
-    run: (call) => posted(call, parseUiPost(call.body)),
+    run: (call) => streamed(call, () => posted(call, parseUiPost(call.body))),
   }),
   route({
     method: "get",
@@ -28,7 +28,7 @@ export const chatRoutes: readonly Route[] = [
     run: async (call) => {
       const session = await chatOf(call);
       const run = session === undefined ? undefined : await activeRun(call, session);
-      return run === undefined ? noContent() : runStream(call, run);
+      return run === undefined ? noContent() : streamed(call, () => Promise.resolve({ run }));
     },
   }),
   route({
@@ -66,15 +66,15 @@ export const chatRoutes: readonly Route[] = [
   }),
 ];
 
-async function posted(call: Call<unknown>, post: UiPost): Promise<Response> {
+async function posted(call: Call<unknown>, post: UiPost): Promise<Shown> {
   const agent = call.param("agent");
   if (post.said === undefined && post.trigger === "submit-message") return answered(call, post);
   const opened = await openSession(call, { agent, key: post.id });
   if (!(await isOf(opened, agent))) throw unknownChat(post.id);
   const again = await rewritten(opened, post);
-  if (again !== undefined) return runStream(call, again);
+  if (again !== undefined) return { run: again };
   if (post.said === undefined) throw new CapstanError("input-invalid", "There is no message to answer");
-  return runStream(call, await say(opened, post.said.parts, post.said.messageId));
+  return { run: await say(opened, post.said.parts, post.said.messageId) };
 }
 
 /** The same message gives the same run. Behind a question that nobody answered a new message would wait for ever. */
@@ -124,7 +124,7 @@ async function inputsOf(session: Session): Promise<readonly Input[]> {
 }
 
 /** Answers to what the run of now asked; those of requests that are closed change nothing. */
-async function answered(call: Call<unknown>, post: UiPost): Promise<Response> {
+async function answered(call: Call<unknown>, post: UiPost): Promise<Shown> {
   const session = await chatOf(call, post.id);
   const run = session === undefined ? undefined : await activeRun(call, session);
   if (session === undefined || run === undefined) throw unknownChat(post.id);
@@ -134,7 +134,7 @@ async function answered(call: Call<unknown>, post: UiPost): Promise<Response> {
     const requestId = requestOf(answer, open);
     if (requestId !== undefined) await session.respond(requestId, answer.answer);
   }
-  return runStream(call, run, { after: head, knownCalls: post.knownCalls });
+  return { run, after: head, knownCalls: post.knownCalls };
 }
 
 function requestOf(answer: UiAnswer, open: readonly OpenRequest[]): string | undefined {
@@ -145,21 +145,26 @@ function requestOf(answer: UiAnswer, open: readonly OpenRequest[]): string | und
   )?.requestId;
 }
 
-function runStream(
-  call: Call<unknown>,
-  run: Run,
-  seen: { readonly after?: number; readonly knownCalls?: readonly string[] } = {},
-): Response {
-  const { door, caller } = call;
+/** A run, and what of it the client shows already. */
+type Shown = { readonly run: Run; readonly after?: number; readonly knownCalls?: readonly string[] };
+
+/** Without a place for the stream nothing is said or answered. */
+async function streamed({ door, caller }: Call<unknown>, find: () => Promise<Shown>): Promise<Response> {
   const giveBack = door.takeStream(caller);
   const stop = new AbortController();
-  const signal = AbortSignal.any([stop.signal, door.closing]);
-  const frames = uiFrames(run, { ...seen, signal, result: () => door.results.settled(run) });
   const ended = (): void => {
     stop.abort();
     giveBack();
   };
-  return streamResponse(frames, { headers: UI_STREAM_HEADERS, clock: door.clock, ended });
+  try {
+    const { run, ...seen } = await find();
+    const signal = AbortSignal.any([stop.signal, door.closing]);
+    const frames = uiFrames(run, { ...seen, signal, result: () => door.results.settled(run) });
+    return streamResponse(frames, { headers: UI_STREAM_HEADERS, clock: door.clock, ended });
+  } catch (error) {
+    ended();
+    throw error;
+  }
 }
 
 /** The session of a chat, when there is one of this agent. */

@@ -7,13 +7,29 @@ import type { Call } from "./route.ts";
 import { SSE_HEADERS, streamResponse } from "./stream-response.ts";
 
 type Format = "events" | "anthropic" | "ndjson";
+/** A place for one more stream, in the form that was asked for. */
+export type Place = { readonly format: Format; readonly giveBack: () => void };
+export type EventResponse = {
+  /** Where the reader stands. */
+  readonly after?: Cursor;
+  /** Taken before something was done that cannot be taken back. Default: one that is taken now. */
+  readonly place?: Place;
+};
 /** Opens the events; `signal` ends them. */
 export type OpenEvents = (signal: AbortSignal) => AsyncIterable<Envelope>;
 
-/** `after`: where the reader stands. Throws `cursor-invalid`, and `limit-reached` for one stream too many. */
-export async function eventResponse(call: Call<unknown>, open: OpenEvents, after?: Cursor): Promise<Response> {
-  const format = formatOf(call.query.get("format") ?? "events");
-  const giveBack = call.door.takeStream(call.caller);
+/** Throws `input-invalid` for a form that is none, and `limit-reached` for one stream too many. */
+export function takePlace({ query, door, caller }: Call<unknown>): Place {
+  return { format: formatOf(query.get("format") ?? "events"), giveBack: door.takeStream(caller) };
+}
+
+/** Throws what `takePlace` throws, and `cursor-invalid`. */
+export async function eventResponse(
+  call: Call<unknown>,
+  open: OpenEvents,
+  { after, place = takePlace(call) }: EventResponse = {},
+): Promise<Response> {
+  const { format, giveBack } = place;
   const stop = new AbortController();
   const signal = AbortSignal.any([stop.signal, call.door.closing]);
   const events = open(signal)[Symbol.asyncIterator]();

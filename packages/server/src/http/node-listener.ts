@@ -11,6 +11,16 @@ export function nodeListener(handle: (request: Request) => Response | Promise<Re
   return (incoming, outgoing) => {
     const mounted = (incoming as { originalUrl?: unknown }).originalUrl; // Express adds it
     if (typeof mounted === "string") incoming.url = mounted;
+    if (isOfOther(incoming)) {
+      outgoing.writeHead(400, { connection: "close" }).end();
+      return Promise.resolve();
+    }
     return listen(incoming, outgoing);
   };
+}
+
+/** A request line may name a host too (RFC 9112, 3.2.2): one that is not that of the header is told to somebody else. */
+function isOfOther({ url = "", headers }: IncomingMessage): boolean {
+  if (url.startsWith("/")) return false;
+  return !URL.canParse(url) || new URL(url).host !== (headers.host ?? "").toLowerCase().replace(/:80$/, "");
 }

@@ -15,8 +15,10 @@ import type { Json, RunResult } from "@capstan/core";
 import { SERVER_LIMITS } from "../server-limits.ts";
 import { refuseUntrusted } from "./caller.ts";
 import { json } from "./errors.ts";
-import { eventResponse } from "./event-response.ts";
+import { cursorIn, seqOf } from "./cursor.ts";
+import { type EventResponse, eventResponse, type Place, takePlace } from "./event-response.ts";
 import { type Call, type Door, type Route, route } from "./route.ts";
+import { refuseOther } from "./same-opening.ts";
 import { type SendBody, sendBody, sendNewBody } from "./schemas.ts";
 import { idempotencyKeyOf, integer, openingOf, sessionOf } from "./session-routes.ts";
 
@@ -32,7 +34,12 @@ export const runRoutes: readonly Route[] = [
       const given = { key, title, metadata, mode, workspace, messages };
       const { agent: _agent, ...opening } = openingOf(call, { agent, ...defined(given) });
       const { input, options } = sendOptions(call, { ...sending, ...(mode !== undefined && { mode }) });
-      return sent(call, await call.runtime.send(agent, input, { ...opening, ...options }));
+      return sent(call, async () => {
+        const run = await call.runtime.send(agent, input, { ...opening, ...options });
+        if (options.idempotencyKey !== undefined && key === undefined)
+          await refuseOther(run.session, options.idempotencyKey, call.body);
+        return run;
+      });
     },
   }),
   route({
@@ -43,7 +50,8 @@ export const runRoutes: readonly Route[] = [
     query: ["format"],
     run: async (call) => {
       const { input, options } = sendOptions(call, call.body);
-      return sent(call, await (await sessionOf(call)).send(input, options));
+      const session = await sessionOf(call);
+      return sent(call, () => session.send(input, options));
     },
   }),
   route({
@@ -54,7 +62,7 @@ export const runRoutes: readonly Route[] = [
     run: async (call) => {
       const run = await runOf(call);
       const waitMs = integer(call.query, "waitMs", SERVER_LIMITS.waitMs) ?? 0;
-      const result = await call.door.results.of(run, waitMs);
+      const result = (await call.door.results.of(run, waitMs)) ?? (await read(call, run));
       const id = { runId: run.id, inputId: run.inputId };
       return result === undefined ? json({ ...id, status: "running" }, 202) : json({ ...id, ...shown(result) });
     },
@@ -66,23 +74,21 @@ export const runRoutes: readonly Route[] = [
     query: ["after", "children", "live", "format"],
     streams: true,
     run: async (call) => {
-      const run = await runOf(call);
-      return runEvents(call, run);
+      return runEvents(call, await runOf(call), seqOf(cursorIn(call)));
     },
   }),
 ];
 
-function runEvents(call: Call<unknown>, run: Run): Promise<Response> {
-  const options = { children: call.query.get("children") === "1", live: call.query.get("live") !== "0" };
-  const after = seqOf(call.request.headers.get("last-event-id") ?? call.query.get("after"));
-  return eventResponse(call, (signal) => behind(after, run.events({ ...options, signal })));
+/** Of a run that is over, or waits, the result is only to be read: that is no waiting which a caller must ask for. */
+async function read({ door }: Call<unknown>, run: Run): Promise<RunResult | undefined> {
+  const { run: now, queue, status } = await run.session.state();
+  const works = now?.id === run.id ? status === "running" : queue.some(({ runId }) => runId === run.id);
+  return works ? undefined : door.results.of(run, SERVER_LIMITS.readMs);
 }
 
-/** Throws `cursor-invalid`. */
-function seqOf(cursor: string | null): number {
-  if (cursor === null) return 0;
-  if (/^\d{1,15}(\.\d{1,15})?$/.test(cursor)) return Math.floor(Number(cursor));
-  throw new CapstanError("cursor-invalid", `${JSON.stringify(cursor.slice(0, 100))} is no cursor of a run's events`);
+function runEvents(call: Call<unknown>, run: Run, after: number, given: EventResponse = {}): Promise<Response> {
+  const options = { children: call.query.get("children") === "1", live: call.query.get("live") !== "0" };
+  return eventResponse(call, (signal) => behind(after, run.events({ ...options, signal })), given);
 }
 
 async function* behind(seq: number, events: AsyncIterable<Envelope>): AsyncGenerator<Envelope> {
@@ -90,10 +96,21 @@ async function* behind(seq: number, events: AsyncIterable<Envelope>): AsyncGener
     if (envelope.parent !== undefined || isLive(envelope.event) || envelope.event.seq > seq) yield envelope;
 }
 
-/** Durable by now. Whoever reads events gets them in the same answer. */
-function sent(call: Call<unknown>, run: Run): Promise<Response> | Response {
-  if (call.request.headers.get("accept")?.includes("text/event-stream") === true) return runEvents(call, run);
-  return json({ sessionId: run.session.id, agent: run.session.agent, runId: run.id, inputId: run.inputId }, 202);
+/** Whoever reads events gets them in the same answer. What may be refused of that is refused before anything is sent. */
+async function sent(call: Call<unknown>, send: () => Promise<Run>): Promise<Response> {
+  const reads = call.request.headers.get("accept")?.includes("text/event-stream") === true;
+  if (!reads) {
+    const run = await send();
+    return json({ sessionId: run.session.id, agent: run.session.agent, runId: run.id, inputId: run.inputId }, 202);
+  }
+  const after = seqOf(cursorIn(call));
+  const place: Place = takePlace(call);
+  try {
+    return await runEvents(call, await send(), after, { place });
+  } catch (error) {
+    place.giveBack();
+    throw error;
+  }
 }
 
 function sendOptions(

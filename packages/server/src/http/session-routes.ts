@@ -5,9 +5,11 @@ import type { OpenSession, SessionStatus, SessionView } from "@capstan/core";
 import { WIRE_LIMITS } from "@capstan/wire";
 import { SERVER_LIMITS } from "../server-limits.ts";
 import { refuseUntrusted } from "./caller.ts";
+import { cursorIn } from "./cursor.ts";
 import { json } from "./errors.ts";
 import { eventResponse } from "./event-response.ts";
 import { type Call, type Route, route } from "./route.ts";
+import { refuseOther } from "./same-opening.ts";
 import {
   createBody,
   type CreateBody,
@@ -28,6 +30,8 @@ export const sessionRoutes: readonly Route[] = [
       const idempotencyKey = idempotencyKeyOf(call.request);
       const key = call.body.key ?? (idempotencyKey === undefined ? undefined : `create/${idempotencyKey}`);
       const session = await openSession(call, { ...call.body, ...(key !== undefined && { key }) });
+      if (idempotencyKey !== undefined && call.body.key === undefined)
+        await refuseOther(session, idempotencyKey, call.body);
       return json(named(session), 201);
     },
   }),
@@ -76,7 +80,8 @@ export const sessionRoutes: readonly Route[] = [
     run: async (call) => {
       const limit = integer(call.query, "limit", SERVER_LIMITS.messages) ?? SERVER_LIMITS.messages;
       const before = call.query.get("before");
-      const messages = await (await sessionOf(call)).messages({ limit, ...(before !== null && { before }) });
+      const session = await sessionOf(call);
+      const messages = limit === 0 ? [] : await session.messages({ limit, ...(before !== null && { before }) });
       return json({ messages });
     },
   }),
@@ -88,14 +93,15 @@ export const sessionRoutes: readonly Route[] = [
     streams: true,
     run: async (call) => {
       const session = await sessionOf(call);
-      const given = call.request.headers.get("last-event-id") ?? call.query.get("after");
+      const given = cursorIn(call);
       const after = given === "end" ? String((await session.state()).head) : given;
       const following = {
         children: call.query.get("children") === "1",
         live: call.query.get("live") !== "0",
-        ...(after !== null && { after }),
+        ...(after !== undefined && { after }),
       };
-      return eventResponse(call, (signal) => session.events({ ...following, signal }), after ?? undefined);
+      const standing = after === undefined ? {} : { after };
+      return eventResponse(call, (signal) => session.events({ ...following, signal }), standing);
     },
   }),
   route({

@@ -35,7 +35,7 @@ export class StdioDoor {
   readonly #subscriptions = new Map<StdioId, AbortController>();
   /** Requests that change which conversation is meant come into effect in the order of their lines. */
   #order: Promise<unknown> = Promise.resolve();
-  #following = 0;
+  #lasting = 0;
   #protocol = 1;
   readonly #noMore = new AbortController();
   readonly #stop = new AbortController();
@@ -69,13 +69,19 @@ export class StdioDoor {
     this.#stop.abort(new CapstanError("closed", "The door was closed"));
   }
 
+  /** What may last is counted from its line on: if it took every place, nothing could end it any more. */
   async #perform(id: Id, request: StdioRequest): Promise<void> {
+    const lasts = request.kind === "user_message" || request.kind === "subscribe";
+    if (lasts && this.#lasting >= SERVER_LIMITS.stdioRequests) return this.#fail(id, tooMany());
+    if (lasts) this.#lasting += 1;
     try {
       const outcome = await this.#accept(id, request);
       const data = "follow" in outcome ? await outcome.follow() : { data: outcome.data };
       await this.#write(id, { type: "done", ...data });
     } catch (error) {
       await this.#fail(id, error);
+    } finally {
+      if (lasts) this.#lasting -= 1;
     }
   }
 
@@ -179,7 +185,6 @@ export class StdioDoor {
   }
 
   async #say(id: Id, request: Extract<StdioRequest, { kind: "user_message" }>): Promise<Outcome> {
-    this.#refuseTooMany();
     const { message, images, ifBusy, idempotencyKey } = request;
     const session = await this.#conversations.forMessage(request.conversationId, request.agent, message);
     const said = message === "" ? [] : [{ type: "text", text: message } as const];
@@ -187,7 +192,7 @@ export class StdioDoor {
       ifBusy,
       ...(idempotencyKey !== undefined && { idempotencyKey }),
     });
-    return { follow: () => this.#counted(() => this.#followRun(id, session, run)) };
+    return { follow: () => this.#followRun(id, session, run) };
   }
 
   /** To its end; once nothing more will be asked, to where it waits for an answer. */
@@ -228,12 +233,15 @@ export class StdioDoor {
   async #subscribe(id: Id, request: Extract<StdioRequest, { kind: "subscribe" }>): Promise<Outcome> {
     if (id === undefined) throw new CapstanError("input-invalid", "A subscription needs an id");
     if (this.#subscriptions.has(id)) throw new CapstanError("input-invalid", "There is a subscription of this id");
-    this.#refuseTooMany();
-    const session = await this.#conversations.of(request.conversationId);
     const stop = new AbortController();
-    this.#subscriptions.set(id, stop);
+    this.#subscriptions.set(id, stop); // before anything is waited for: an id is given once
+    if (this.#noMore.signal.aborted) stop.abort();
     const signal = AbortSignal.any([stop.signal, this.#stop.signal]);
-    const { cursor: after, children } = request;
+    const { conversationId, cursor: after, children } = request;
+    const session = await this.#conversations.of(conversationId).catch((error: unknown) => {
+      this.#subscriptions.delete(id);
+      throw error;
+    });
     const follow = async (): Promise<object> => {
       try {
         const lines = this.#lines();
@@ -244,8 +252,7 @@ export class StdioDoor {
         this.#subscriptions.delete(id);
       }
     };
-    if (this.#noMore.signal.aborted) stop.abort();
-    return { follow: () => this.#counted(follow) };
+    return { follow };
   }
 
   /** By the protocol that was agreed on when it began. */
@@ -261,22 +268,6 @@ export class StdioDoor {
     };
   }
 
-  #refuseTooMany(): void {
-    if (this.#following < SERVER_LIMITS.stdioRequests) return;
-    throw new CapstanError("limit-reached", "Too many requests are under way; wait for one to end", {
-      retryable: true,
-    });
-  }
-
-  async #counted(follow: () => Promise<object>): Promise<object> {
-    this.#following += 1;
-    try {
-      return await follow();
-    } finally {
-      this.#following -= 1;
-    }
-  }
-
   async #fail(id: Id, error: unknown): Promise<void> {
     const problem = error instanceof RunFailed ? { code: error.code, message: error.message } : problemOf(error);
     if (!(error instanceof RunFailed) && !CapstanError.is(error)) this.#options.log(String(error));
@@ -287,6 +278,10 @@ export class StdioDoor {
     const { writer, clock } = this.#options;
     return writer.write({ ...line, ...(id !== undefined && { id }), timestamp: clock.now() });
   }
+}
+
+function tooMany(): CapstanError {
+  return new CapstanError("limit-reached", "Too many requests are under way; wait for one to end", { retryable: true });
 }
 
 /** The run's own error; its code may be one that no `CapstanError` has. */

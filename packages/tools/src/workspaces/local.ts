@@ -26,6 +26,7 @@ import {
 } from "./open-inside.ts";
 import { isInside, nameIn, outside, quote, resolveIn, special, systemCode, toPathError, type Root } from "./paths.ts";
 import { realPathsIn } from "./real-path.ts";
+import { removeFile, type RemoveOptions } from "./remove-file.ts";
 import { replaceFile } from "./replace-file.ts";
 import { runProcess } from "./run-process.ts";
 import { unavailable } from "./sandbox-rules.ts";
@@ -128,6 +129,12 @@ class LocalWorkspace implements Workspace {
   async write(path: string, bytes: Uint8Array, options: WriteOptions = {}): Promise<FileInfo> {
     this.#checkOpen();
     return this.#infoOf(await replaceFile(this.#descriptors, this.#root, path, bytes, options));
+  }
+
+  /** Beyond the port: what goes back to an earlier state removes what was not there. As `removeFile`. */
+  async remove(path: string, options: RemoveOptions): Promise<void> {
+    this.#checkOpen();
+    await removeFile(this.#descriptors, this.#root, path, options);
   }
 
   async list(

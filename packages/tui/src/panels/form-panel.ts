@@ -108,7 +108,7 @@ function fieldStep(place: StepPlace, fields: readonly Field[], at: number, conte
   if (field.choices.length > 0) {
     const choices = field.choices.map((value) => ({
       value: { value } as { readonly value?: Json },
-      label: inertLine(String(value), 80),
+      label: inertLine(typeof value === "string" ? value : JSON.stringify(value), 80),
     }));
     const control = choiceList(context, {
       choices: field.isRequired ? choices : [...choices, { value: {}, label: "(nothing)" }],

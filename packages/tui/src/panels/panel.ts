@@ -4,7 +4,7 @@ import { inertLine } from "../inert.ts";
 import type { ThemeContext } from "../theme-context.ts";
 import { choiceList, type Choice } from "../view/choice-list.ts";
 import type { Key, Screen } from "../view/screen.ts";
-import { fit, widthOf } from "../view/text-width.ts";
+import { fit, widthOf, wrap } from "../view/text-width.ts";
 
 export interface Panel {
   lines(width: number, rows: number): readonly string[];
@@ -18,6 +18,13 @@ export function ruleLine({ style, glyphs }: ThemeContext, title: string, width: 
   const text = title === "" ? "" : ` ${fit(title, Math.max(0, width - 6))} `;
   const rest = Math.max(0, width - 2 - widthOf(text));
   return style("border", glyphs.rule.repeat(2)) + style("accent", text) + style("border", glyphs.rule.repeat(rest));
+}
+
+/** What keys do, on two lines where one is too short. */
+export function hintLines({ style }: ThemeContext, text: string, width: number): readonly string[] {
+  return wrap(text, width)
+    .slice(0, 2)
+    .map((line) => style("dim", line));
 }
 
 /** A list under a title; the choice ends it. */
@@ -49,7 +56,7 @@ export function listPanel<Value>(
     lines: (width, rows) => [
       ruleLine(context, inertLine(title, 80), width),
       ...list.lines(width, Math.max(1, rows - 3)),
-      context.style("dim", fit("enter takes it, esc closes", width)),
+      ...hintLines(context, "enter takes it, esc closes", width),
     ],
     key: (key) => list.key(key),
   };

@@ -6,7 +6,7 @@ import { choiceList, type Choice, type ChoiceList } from "../view/choice-list.ts
 import { textArea, textField, type TextField } from "../view/text-field.ts";
 import { fit } from "../view/text-width.ts";
 import { formSteps } from "./form-panel.ts";
-import { type Panel, type PanelPlace, ruleLine } from "./panel.ts";
+import { hintLines, type Panel, type PanelPlace, ruleLine } from "./panel.ts";
 import { questionSteps } from "./question-panel.ts";
 import { requestLines, requestTitle } from "./request-lines.ts";
 
@@ -64,8 +64,9 @@ export function requestPanel(place: RequestPlace): Panel {
       const { style } = context;
       const waiting = more();
       const head = `${asker === undefined ? "" : `${inertLine(asker, 30)}: `}${requestTitle(body)}${waiting > 0 ? ` (and ${waiting} more)` : ""}`;
-      const control = step.control.lines(width, Math.max(2, Math.min(8, rows - 6)));
-      const room = unfolded ? Math.max(3, rows * 3) : Math.max(3, rows - control.length - 4);
+      const least = requestLines(body, context, width, rows).length; // what is asked about goes before the choices
+      const control = step.control.lines(width, Math.max(3, Math.min(8, rows - 5 - least)));
+      const room = unfolded ? Math.max(3, rows * 3) : Math.max(3, rows - control.length - 5);
       const hint = sending ? "sending..." : isReady() ? step.hint : "one moment: keys still go to the editor";
       return [
         ruleLine(context, head, width),
@@ -73,7 +74,7 @@ export function requestPanel(place: RequestPlace): Panel {
         ...(step.title === undefined ? [] : [style("strong", fit(step.title, width))]),
         ...control,
         ...(problem === "" ? [] : [style("error", fit(problem, width))]),
-        style("dim", fit(hint, width)),
+        ...hintLines(context, hint, width),
       ];
     },
     key(key) {
@@ -176,25 +177,23 @@ function editStep(place: StepPlace, input: Json, onCancel: () => void): Step {
       value,
       onCancel,
       onSubmit: (text) => {
-        const parsed = only === undefined ? jsonOf(text) : { ok: { [only]: text } };
+        const parsed = only === undefined ? jsonOf(text) : { ok: { [only.name]: text } };
         if (parsed === undefined) show(edit(text, "That is no JSON; put it right:"));
         else send({ type: "permission", allow: true, input: parsed.ok });
       },
     }),
     hint: "enter allows it as it stands, shift+enter begins a line, esc goes back",
   });
-  const value =
-    only === undefined
-      ? JSON.stringify(input, undefined, 2)
-      : String((input as { readonly [name: string]: Json })[only]); // an object with one text
-  return edit(value, only === undefined ? "The input:" : `${inertLine(only, 40)}:`);
+  const value = only === undefined ? JSON.stringify(input, undefined, 2) : only.text;
+  return edit(value, only === undefined ? "The input:" : `${inertLine(only.name, 40)}:`);
 }
 
-/** Name of the only member, when that is a text: it is edited as it is. */
-function onlyText(input: Json): string | undefined {
+/** The only member, when that is a text: it is edited as it is. */
+function onlyText(input: Json): { readonly name: string; readonly text: string } | undefined {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return undefined;
   const [first, second] = Object.entries(input);
-  return first !== undefined && second === undefined && typeof first[1] === "string" ? first[0] : undefined;
+  const [name, text] = first ?? [];
+  return name !== undefined && second === undefined && typeof text === "string" ? { name, text } : undefined;
 }
 
 function jsonOf(text: string): { readonly ok: Json } | undefined {

@@ -8,7 +8,7 @@ import { choiceList, type Choice, type ChoiceList } from "../view/choice-list.ts
 import type { Key } from "../view/screen.ts";
 import { type TextField, textField } from "../view/text-field.ts";
 import { fit } from "../view/text-width.ts";
-import { type Panel, type PanelPlace, ruleLine } from "./panel.ts";
+import { hintLines, type Panel, type PanelPlace, ruleLine } from "./panel.ts";
 
 export type BrowserPlace = PanelPlace & {
   readonly runtime: Runtime;
@@ -72,7 +72,7 @@ class Browser implements Panel {
     const list =
       this.#shown.length === 0
         ? [style("dim", this.#sessions === undefined ? "looking..." : "  none; tab looks in all folders")]
-        : this.#list.lines(width, Math.max(1, rows - 5));
+        : this.#list.lines(width, Math.max(1, rows - 6));
     const said =
       this.#deleting === undefined
         ? this.#said
@@ -82,7 +82,7 @@ class Browser implements Panel {
       ...field.lines(width),
       ...list,
       ...(said === "" ? [] : [style("warning", fit(said, width))]),
-      style("dim", fit(HINT, width)),
+      ...hintLines(context, HINT, width),
     ];
   }
 

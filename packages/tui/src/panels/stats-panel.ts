@@ -6,8 +6,7 @@ import { TERMINAL_LIMITS } from "../limits.ts";
 import { dayStats } from "../stats/day-stats.ts";
 import { sessionStats, type SessionStats } from "../stats/session-stats.ts";
 import { dayStatsLines, sessionStatsLines } from "../stats/stats-lines.ts";
-import { fit } from "../view/text-width.ts";
-import { type Panel, type PanelPlace, ruleLine } from "./panel.ts";
+import { hintLines, type Panel, type PanelPlace, ruleLine } from "./panel.ts";
 
 export type StatsPlace = PanelPlace & {
   readonly runtime: Runtime;
@@ -41,13 +40,15 @@ export function statsPanel({ context, runtime, sessionId, now, redraw, close }: 
   const body = (width: number): readonly string[] => {
     if (problem !== "") return [context.style("error", problem)];
     if (shown === "days")
-      return sessions === undefined ? ["counting..."] : dayStatsLines(dayStats(sessions, now, DAYS), context, width);
+      return sessions === undefined
+        ? ["counting..."]
+        : dayStatsLines(dayStats(sessions, now, DAYS).toReversed(), context, width);
     return session === undefined ? ["counting..."] : sessionStatsLines(session, context, width);
   };
   return {
     lines(width, rows) {
       const all = body(width);
-      const room = Math.max(1, rows - 3);
+      const room = Math.max(1, rows - 4);
       offset = Math.max(0, Math.min(offset, all.length - room));
       const title = shown === "session" ? "Statistics of this session" : `Statistics of the last ${DAYS} days`;
       const more =
@@ -57,7 +58,7 @@ export function statsPanel({ context, runtime, sessionId, now, redraw, close }: 
       return [
         ruleLine(context, title, width),
         ...all.slice(offset, offset + room),
-        context.style("dim", fit(`${sessionId === undefined ? "" : "tab shows the other, "}esc closes${more}`, width)),
+        ...hintLines(context, `${sessionId === undefined ? "" : "tab shows the other, "}esc closes${more}`, width),
       ];
     },
     key({ name }) {

@@ -1,6 +1,6 @@
 /** Statistics of one session: a pure fold of its facts. */
 
-import { addUsage, type Fact, NO_USAGE, type Usage } from "@capstan/core";
+import { addUsage, type Fact, type FactOf, NO_USAGE, type Usage } from "@capstan/core";
 
 export type ToolStats = { readonly name: string; readonly calls: number; readonly failed: number; readonly ms: number };
 export type SessionStats = {
@@ -46,16 +46,8 @@ export function sessionStats(): StatsFold {
           usage = addUsage(usage, fact.usage);
           models.set(fact.model, addUsage(models.get(fact.model) ?? NO_USAGE, fact.usage));
           return;
-        case "tool.finished": {
-          const { name, calls, failed, ms } = tools.get(fact.name) ?? { name: fact.name, calls: 0, failed: 0, ms: 0 };
-          tools.set(fact.name, {
-            name,
-            calls: calls + 1,
-            failed: failed + (fact.status === "ok" ? 0 : 1),
-            ms: ms + fact.durationMs,
-          });
-          return;
-        }
+        case "tool.finished":
+          return addTool(tools, fact);
         case "task.finished":
           children += 1;
           childUsage = addUsage(childUsage, fact.usage ?? NO_USAGE);
@@ -90,6 +82,12 @@ export function sessionStats(): StatsFold {
       children,
     }),
   };
+}
+
+function addTool(tools: Map<string, ToolStats>, fact: FactOf<"tool.finished">): void {
+  const { name, calls, failed, ms } = tools.get(fact.name) ?? { name: fact.name, calls: 0, failed: 0, ms: 0 };
+  const isFailed = fact.status !== "ok";
+  tools.set(fact.name, { name, calls: calls + 1, failed: failed + (isFailed ? 1 : 0), ms: ms + fact.durationMs });
 }
 
 /** Share of the input that came out of a cache, 0 to 1; undefined before there was any. */

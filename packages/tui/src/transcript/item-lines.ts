@@ -95,7 +95,7 @@ function noteLines(
   const role = severity === "error" ? "error" : severity === "warning" ? "warning" : "dim";
   const lines = wrap(inert(text), width - 2).slice(
     0,
-    unfolded ? TERMINAL_LIMITS.unfoldedLines : TERMINAL_LIMITS.requestLines,
+    unfolded ? TERMINAL_LIMITS.unfoldedLines : TERMINAL_LIMITS.noteLines,
   );
   return ["", ...lines.map((line, at) => style(role, `${at === 0 ? (severity === "info" ? "i" : "!") : " "} ${line}`))];
 }

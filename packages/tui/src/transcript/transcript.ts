@@ -8,6 +8,7 @@ import {
   type Live,
   type Message,
   type PlanEntry,
+  type RequestBody,
 } from "@capstan/core";
 import { TERMINAL_LIMITS } from "../limits.ts";
 import { liveEvent } from "./live-events.ts";
@@ -60,6 +61,8 @@ export class Transcript {
         return this.#put(runningTool(fact, this.#tool(fact.callId)));
       case "tool.finished":
         return this.#put(finishedTool(fact, this.#tool(fact.callId)));
+      case "request.opened":
+        return this.#asked(fact.request);
       case "task.started":
         if (fact.childSessionId !== undefined && fact.callId !== undefined)
           this.#children.set(fact.childSessionId, fact.callId);
@@ -126,6 +129,13 @@ export class Transcript {
           finishedTool({ ...part, status: part.output.isError === true ? "error" : "ok" }, this.#tool(part.callId)),
         );
     }
+  }
+
+  /** A call that is asked about has its title before it starts. */
+  #asked(request: RequestBody): void {
+    if (request.type !== "permission") return;
+    const tool = this.#tool(request.callId);
+    if (tool?.status === "proposed") this.#put({ ...tool, title: request.title });
   }
 
   #ofChild(sessionId: string, parent: NonNullable<Envelope["parent"]>, event: Envelope["event"]): void {

@@ -81,6 +81,9 @@ function provider({ commands, argumentsOf, files }: Completions): AutocompletePr
     },
     applyCompletion(lines, cursorLine, cursorColumn, item, prefix) {
       const line = lines[cursorLine] ?? "";
+      const typed = /\S*$/.exec(line.slice(0, cursorColumn))?.[0] ?? "";
+      // the list is of what was typed before: what was typed since counts
+      if (typed !== prefix && !typed.endsWith(`(${prefix}`)) return { lines, cursorLine, cursorCol: cursorColumn };
       const start = line.slice(0, cursorColumn - prefix.length);
       const value = prefix.startsWith("/") && start === "" ? `/${item.value}` : item.value;
       const inserted = value.endsWith("/") ? value : `${value} `;

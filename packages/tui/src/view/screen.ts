@@ -2,7 +2,7 @@
 
 import {
   type Component,
-  Editor,
+  type Editor,
   isKeyRelease,
   parseKey,
   ProcessTerminal,
@@ -48,7 +48,7 @@ const FRESH = {
   previousViewportTop: 0,
 };
 /** What the terminal answers to a question of the library, which it takes up itself. */
-const ANSWER = /^\x1b\[(?:6;\d+;\d+t|\?[\d;]+[uc])$/;
+const ANSWER = /^\[(?:6;\d+;\d+t|\?[\d;]+[uc])$/;
 
 export function screen({ lines, onKey, isUnicode, terminal = new ProcessTerminal() }: ScreenOptions): Screen {
   const tui = new TuiMainScreen(terminal);
@@ -64,7 +64,7 @@ export function screen({ lines, onKey, isUnicode, terminal = new ProcessTerminal
   };
   tui.addChild(root);
   tui.addInputListener((data) => {
-    if (ANSWER.test(data)) return undefined;
+    if (data.startsWith("\u001b") && ANSWER.test(data.slice(1))) return undefined;
     if (!isKeyRelease(data)) onKey({ name: data.startsWith("\x1b[200~") ? "paste" : parseKey(data), data });
     tui.requestRender();
     return { consume: true };

@@ -1,0 +1,1 @@
+import { randomBytes } from "node:crypto";
