@@ -131,4 +131,32 @@ describe("the on hook", () => {
     expect(ended).toMatchObject({ reason: "end-turn", turns: 2 });
     await runtime.close();
   });
+
+  it("HOOK-05 SUB-04 says of a sub-agent's events whose it is", async () => {
+    const watched = collector("watch");
+    const helper = agent({ name: "helper", model: scriptedModel([{ text: "Done." }]), instructions: "x" });
+    const lead = agent({
+      name: "lead",
+      model: scriptedModel([{ calls: [{ name: "helper", input: { task: "Look." } }] }, { text: "Ok." }]),
+      instructions: "x",
+      tools: [helper],
+    });
+    const runtime = await testRuntime({ agents: [lead], plugins: [watched.watch] });
+    const run = await runtime.send(lead, "Go");
+    await soon(run.result());
+    await runtime.close();
+    const parents = watched.seen.map(({ agent: name, parent }) => `${name} ${parent?.sessionId ?? "none"}`);
+    expect([...new Set(parents)].toSorted()).toEqual([`helper ${run.session.id}`, "lead none"]);
+  });
+
+  it("HOOK-11 closing gives what is queued the time it grants", async () => {
+    const gate = Promise.withResolvers<void>();
+    const slow = collector("slow", () => gate.promise);
+    const { guide, runtime } = await open([slow.watch]);
+    await soon((await runtime.send(guide, "Go")).result());
+    const closed = runtime.close();
+    gate.resolve();
+    await soon(closed);
+    expect(slow.ended()).toBe(true);
+  });
 });

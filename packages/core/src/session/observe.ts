@@ -11,28 +11,47 @@ type Observed = { readonly engine: Engine; readonly clock: Clock; readonly journ
 
 /**
  * Begins to hand events on; the loop never waits for it. A reader that falls behind is given facts from the store and open
- * blocks as one delta, and no event twice. After `end`, which may be called twice, only what is queued still comes.
+ * blocks as one delta, and no event twice. After `end`, which may be called twice, only what is queued still comes; it
+ * resolves when that was handed on.
  */
 export function observe(
   { engine, clock, journal }: Observed,
   plugins: readonly Plugin[],
   concerns: (plugin: Plugin, agent: string) => boolean,
-): { end(): void } {
+): { end(): Promise<void> } {
   const ended = new AbortController();
-  for (const plugin of plugins) {
-    if (plugin.on === undefined) continue;
+  const observing = plugins.filter((plugin) => plugin.on !== undefined);
+  const parent = observing.length === 0 ? undefined : parentOf(journal);
+  const watch = async (plugin: Plugin): Promise<void> => {
     const failed = once((title) => journal.live([{ type: "notice", severity: "warning", code: "hook-failed", title }]));
-    const watch = async (): Promise<void> => {
-      const options = { after: "end", signal: ended.signal, background: true };
-      for await (const envelope of engine.events(journal.sessionId, options)) {
-        if (!concerns(plugin, envelope.agent)) continue;
-        const problem = await handed(plugin, envelope, clock);
-        if (problem !== undefined) failed(`Hook on of plugin ${plugin.name} ${problem}`);
-      }
-    };
-    watch().catch(() => undefined); // the session was removed or the engine closed
+    const options = { after: "end", signal: ended.signal, background: true };
+    for await (const envelope of engine.events(journal.sessionId, options)) {
+      if (!concerns(plugin, envelope.agent)) continue;
+      const problem = await handed(plugin, { ...envelope, ...(await parent) }, clock);
+      if (problem !== undefined) failed(`Hook on of plugin ${plugin.name} ${problem}`);
+    }
+  };
+  const watching = observing.map((plugin) => watch(plugin).catch(() => undefined)); // the session was removed or the engine closed
+  return {
+    async end() {
+      ended.abort();
+      await Promise.all(watching);
+    },
+  };
+}
+
+/** Of a sub-agent's session whose it is. */
+async function parentOf(journal: Journal): Promise<Pick<Envelope, "parent">> {
+  try {
+    for await (const fact of journal.read({ after: 0, types: ["session.created"] })) {
+      if (fact.type !== "session.created" || fact.parent === undefined) return {};
+      const { sessionId, callId } = fact.parent;
+      return { parent: { sessionId, callId } };
+    }
+  } catch {
+    // the log cannot be read: whoever drives the session finds that out
   }
-  return { end: () => ended.abort() };
+  return {};
 }
 
 /** Said once a hold: the notice is an event too. */

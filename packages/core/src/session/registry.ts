@@ -41,6 +41,8 @@ export class Registry implements Definitions {
   readonly #stop = new AbortController();
   #working: Promise<void> = Promise.resolve();
   readonly #opened = new Set<Plugin>();
+  /** What `on` hooks have yet to hear of sessions that are not driven any more. */
+  readonly #observed = new Set<Promise<void>>();
   #users = 1;
   #disposables: AsyncDisposable[] = [];
   #closing: Promise<void> | undefined;
@@ -217,7 +219,9 @@ export class Registry implements Definitions {
     try {
       return await drive(journal, this);
     } finally {
-      observed.end();
+      const rest = observed.end();
+      this.#observed.add(rest);
+      void rest.finally(() => this.#observed.delete(rest));
     }
   }
 
@@ -229,7 +233,8 @@ export class Registry implements Definitions {
     this.#stop.abort();
     let cancel = (): void => undefined;
     const grace = new Promise<void>((resolve) => (cancel = this.clock.after(graceMs, resolve)));
-    await Promise.race([this.#working.catch(() => undefined), grace]);
+    const done = this.#working.catch(() => undefined).then(() => Promise.all(this.#observed));
+    await Promise.race([done, grace]);
     cancel();
     await this.engine.close();
     const opened = await Promise.allSettled(this.#workspaces.values());

@@ -49,4 +49,38 @@ describe("withChildren", () => {
       { ...envelope("ses_2", { type: "run.started" }), parent: { sessionId: "ses_1", callId: "c" } },
     ]);
   });
+
+  it("SUB-04 shows all that a child did before the end of its task, though its events come late", async () => {
+    const gate = Promise.withResolvers<void>();
+    async function* parent(): AsyncGenerator<Envelope> {
+      yield envelope("ses_1", { type: "task.started", taskId: "t", childSessionId: "ses_2", callId: "c" });
+      yield envelope("ses_1", { type: "task.finished", taskId: "t", seq: 2 });
+      yield envelope("ses_1", { type: "run.finished", seq: 3 });
+    }
+    async function* child(signal: AbortSignal | undefined): AsyncGenerator<Envelope> {
+      await gate.promise;
+      yield envelope("ses_2", { type: "run.started", seq: 1 });
+      yield envelope("ses_2", { type: "run.finished", seq: 2 });
+      await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+    }
+    const engine: Pick<Engine, "events" | "summary"> = {
+      events: (sessionId, options) => (sessionId === "ses_1" ? parent() : child(options?.signal)),
+      summary: async (sessionId) => {
+        setImmediate(() => gate.resolve()); // after the parent's last event could have come
+        return { sessionId, parent: "ses_1", head: 2 } as unknown as Awaited<ReturnType<Engine["summary"]>>;
+      },
+    };
+    const seen: string[] = [];
+    for await (const { sessionId, event } of withChildren(engine as Engine, "ses_1")) {
+      seen.push(`${sessionId} ${event.type}`);
+      if (event.type === "run.finished" && sessionId === "ses_1") break;
+    }
+    expect(seen).toEqual([
+      "ses_1 task.started",
+      "ses_2 run.started",
+      "ses_2 run.finished",
+      "ses_1 task.finished",
+      "ses_1 run.finished",
+    ]);
+  });
 });

@@ -7,9 +7,16 @@ import type { Envelope } from "../words/event.ts";
 type Source = AsyncIterator<Envelope>;
 type Came = { readonly from: Source; readonly result: IteratorResult<Envelope> };
 
+type Child = { readonly source: Source; readonly parent: NonNullable<Envelope["parent"]>; seen: number };
+/** What a task's session holds when the task ends. */
+type Through = { readonly child: Child; readonly seq: number };
+/** An event; the end of a task is kept back until all of that was shown. */
+type Held = Partial<Through> & { readonly from: Source; readonly envelope: Envelope };
+
 /**
  * Ends when the session's own events end. A child's events come from its beginning when its `task.started` is in the
- * stream; each envelope names the session it is of, and that of a child its parent. Cursors count the session's own events.
+ * stream, all that it did until then before its `task.finished`; each envelope names the session it is of, and that of a
+ * child its parent. Cursors count the session's own events.
  */
 export async function* withChildren(
   engine: Engine,
@@ -27,29 +34,69 @@ export async function* withChildren(
     next.ask(source);
     return source;
   };
-  const parents = new Map<string, NonNullable<Envelope["parent"]>>();
+  const family = new Family(engine, (id) => follow(id, { background: true }));
+  const isDue = ({ child, seq = 0 }: Held): boolean =>
+    child === undefined || child.seen >= seq || !open.has(child.source);
+  let held: readonly Held[] = [];
   const own = follow(sessionId, options);
   try {
     while (open.has(own)) {
       const { from, result } = await next.came();
-      if (result.done === true) {
-        open.delete(from);
-        continue;
+      if (result.done === true) open.delete(from);
+      else {
+        const envelope = family.seen(result.value);
+        held = [{ from, envelope, ...(await family.through(envelope)) }, ...held]; // it may be what the others wait for
       }
-      next.ask(from);
-      const { event } = result.value;
-      const parent = parents.get(result.value.sessionId);
-      yield parent === undefined ? result.value : { ...result.value, parent };
-      if (event.type !== "task.started" || event.childSessionId === undefined || parents.has(event.childSessionId))
-        continue;
-      const child = await engine.summary(event.childSessionId);
-      if (child?.parent !== result.value.sessionId) continue; // removed, or of the session that this one was forked from
-      parents.set(event.childSessionId, { sessionId: result.value.sessionId, callId: event.callId ?? "" });
-      follow(event.childSessionId, { background: true });
+      for (const item of held.filter(isDue)) {
+        held = held.filter((other) => other !== item);
+        next.ask(item.from);
+        yield item.envelope;
+        await family.start(item.envelope);
+      }
     }
   } finally {
     stop.abort();
     for (const source of open) await source.return?.();
+  }
+}
+
+/** The sessions below one, as far as its events have named them. */
+class Family {
+  readonly #engine: Engine;
+  readonly #follow: (sessionId: string) => Source;
+  readonly #children = new Map<string, Child>();
+  /** Sessions by the task that they do. */
+  readonly #tasks = new Map<string, string>();
+
+  constructor(engine: Engine, follow: (sessionId: string) => Source) {
+    this.#engine = engine;
+    this.#follow = follow;
+  }
+
+  /** The event with the parent that its session has here. */
+  seen(envelope: Envelope): Envelope {
+    const child = this.#children.get(envelope.sessionId);
+    if (child === undefined) return envelope;
+    child.seen = envelope.event.seq;
+    return { ...envelope, parent: child.parent };
+  }
+
+  async start({ sessionId, event }: Envelope): Promise<void> {
+    if (event.type !== "task.started" || event.childSessionId === undefined) return;
+    this.#tasks.set(`${sessionId} ${event.taskId}`, event.childSessionId);
+    if (this.#children.has(event.childSessionId)) return;
+    const child = await this.#engine.summary(event.childSessionId);
+    if (child?.parent !== sessionId) return; // removed, or of the session that this one was forked from
+    const parent = { sessionId, callId: event.callId ?? "" };
+    this.#children.set(event.childSessionId, { source: this.#follow(event.childSessionId), parent, seen: 0 });
+  }
+
+  /** What has to be shown before this event: it is the end of a task, and the task's session is followed here. */
+  async through({ sessionId, event }: Envelope): Promise<Through | undefined> {
+    if (event.type !== "task.finished") return undefined;
+    const id = this.#tasks.get(`${sessionId} ${event.taskId}`) ?? "";
+    const child = this.#children.get(id);
+    return child === undefined ? undefined : { child, seq: (await this.#engine.summary(id))?.head ?? 0 };
   }
 }
 

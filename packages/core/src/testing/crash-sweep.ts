@@ -138,12 +138,14 @@ function mortalClock(crash: Promise<void>): Clock {
 async function atRest(store: Store, stopped: () => boolean): Promise<void> {
   const from = systemClock.monotonic();
   for (;;) {
-    const summaries = await store.list({ limit: 1000 });
-    const mail = await Promise.all(summaries.map(({ sessionId }) => store.mail(sessionId)));
+    const known = await store.list({ limit: 1000 });
+    const mail = await Promise.all(known.map(({ sessionId }) => store.mail(sessionId)));
+    const summaries = await store.list({ limit: 1000 }); // after the mail: what was taken from there shows here
     if (stopped()) return;
     if (
-      summaries.every(({ status }) => status === "idle" || status === "waiting") &&
-      mail.every((entries) => entries.length === 0)
+      summaries.every(({ status, queued }) => (status === "idle" && queued === 0) || status === "waiting") &&
+      mail.every((entries) => entries.length === 0) &&
+      known.length === summaries.length
     )
       return;
     if (systemClock.monotonic() - from > REST_MS) {
