@@ -2,7 +2,14 @@ import { type Clock, type Fact, type NewSession, type Store, systemClock } from 
 import { postgresStore } from "@capstan/engines/postgres";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { cutProxy, type CutProxy } from "./harness/cut-proxy.ts";
-import { admin, freshSchema, pgliteServer, SERVER_URL, type TestServer } from "./harness/postgres-servers.ts";
+import {
+  admin,
+  freshSchema,
+  pgliteServer,
+  SERVER_URL,
+  STARTING_MS,
+  type TestServer,
+} from "./harness/postgres-servers.ts";
 
 /** Time runs a hundred times as fast, so that nobody waits for what is given up. */
 const HASTE = 100;
@@ -17,7 +24,7 @@ describe("postgresStore in trouble", { timeout: 60_000 }, () => {
   beforeAll(async () => {
     server = await pgliteServer();
     return () => server?.close();
-  });
+  }, STARTING_MS);
   const place = (url = server?.url ?? ""): { readonly url: string; readonly schema: string } => {
     const { schema, drop } = freshSchema(url);
     onTestFinished(drop);
@@ -221,9 +228,10 @@ describe("postgresStore in trouble", { timeout: 60_000 }, () => {
 
     it("DUR-08 DUR-13 processes that write to the same sessions in different orders do not wait for each other", async () => {
       const at = place(url);
-      const stores = [await open(at), await open(at), await open(at)];
+      const first = await open(at);
+      const stores = [first, await open(at), await open(at)];
       const ids = Array.from({ length: 6 }, (_, index) => `ses_${index}`);
-      await Promise.all(ids.map((id) => stores[0]?.create(session(id))));
+      await Promise.all(ids.map((id) => first.create(session(id))));
       await Promise.all(
         stores.flatMap((store, number) =>
           Array.from({ length: 30 }, async (_, round) => {

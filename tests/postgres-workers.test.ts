@@ -4,7 +4,7 @@ import { Client } from "./harness/client.ts";
 import { judge, judgeAndClose, summaryOf } from "./harness/judge.ts";
 import { killLoop } from "./harness/kill-loop.ts";
 import { keepInPostgres } from "./harness/open-store.ts";
-import { freshSchema, pgliteServer, SERVER_URL, type TestServer } from "./harness/postgres-servers.ts";
+import { freshSchema, pgliteServer, SERVER_URL, STARTING_MS, type TestServer } from "./harness/postgres-servers.ts";
 import { seedOfRun } from "./harness/random.ts";
 import { struckSeries } from "./harness/struck-series.ts";
 import { temporaryFolder } from "./harness/temporary-folder.ts";
@@ -30,7 +30,7 @@ describe("workers on PGlite", () => {
   beforeAll(async () => {
     server = await pgliteServer();
     return () => server?.close();
-  });
+  }, STARTING_MS);
 
   it("DUR-09 DUR-13 EDGE-13 G3 deaths between an effect and its result double nothing", async () => {
     const folder = place(server?.url ?? "");
@@ -77,6 +77,25 @@ describe.skipIf(SERVER_URL === undefined)(`workers on a Postgres server, seed ${
     expect(verdict.problems).toEqual([]);
     expect(verdict.inputs).toBe(16);
     expect(new Set(client.world.lines().map(({ pid }) => pid)).size).toBe(1);
+  }, 60_000);
+
+  it("LOOP-08 DUR-13 EDGE-05 an interrupt through another process ends the run within 1 s", async () => {
+    const folder = place(url);
+    await warmUp();
+    const client = await Client.open({ folder, durability: "full", seed: 7 });
+    await started({ folder, durability: "full", seed: 1, paceMs: 4 }, client);
+    const run = await client.send(KEY, { plan: "i1", turns: [["never"]], hangs: true });
+    await client.untilFact(KEY, () => client.world.lines().some(({ id }) => id.endsWith("/hangs")) || undefined);
+    const from = systemClock.monotonic();
+    await (await client.session(KEY)).interrupt();
+    const tookMs = systemClock.monotonic() - from;
+    const end = await client.untilFact(KEY, (facts) =>
+      facts.find((fact) => fact.type === "run.finished" && fact.runId === run.runId),
+    );
+    await client.close();
+    console.log(`interrupt through another process: ${Math.round(tookMs)} ms`);
+    expect(tookMs).toBeLessThan(1_000);
+    expect(end).toMatchObject({ reason: "interrupted" });
   }, 60_000);
 
   it("DUR-08 DUR-13 EDGE-04 G6 a frozen worker is taken over when its beat stands still, and writes nothing when it wakes up", async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, readFile } from "node:fs/promises";
+import { access, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { acpClient, type AcpEvent, type AutoApprove } from "@capstan/acp";
 import { type AnthropicReply, type AnthropicScript, anthropicServer } from "@capstan/models/testing";
@@ -31,7 +31,28 @@ async function setup(script: AnthropicScript): Promise<Setup> {
     },
   };
 }
-function editor({ at, env, events }: Setup, permission?: AutoApprove) {
+/** An MCP server of one tool, without any library, that writes down what it is asked. */
+const SHOUTER = `
+const { appendFileSync } = require("node:fs");
+const note = (line) => appendFileSync(process.argv[2], line + "\\n");
+note(String(process.pid));
+const say = (id, result) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n");
+let rest = "";
+process.stdin.on("end", () => process.exit(0)).on("data", (chunk) => {
+  const lines = (rest + chunk).split("\\n");
+  rest = lines.pop();
+  for (const { id, method, params } of lines.map((line) => JSON.parse(line))) {
+    if (method === "initialize") say(id, { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "t", version: "1" } });
+    else if (method === "tools/list") say(id, { tools: [{ name: "shout", inputSchema: { type: "object", properties: { text: { type: "string" } } } }] });
+    else if (method === "tools/call") { note("call " + params.arguments.text); say(id, { content: [{ type: "text", text: params.arguments.text.toUpperCase() }] }); }
+    else if (method === "ping") say(id, {});
+    else if (id !== undefined) process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32601, message: "no" } }) + "\\n");
+  }
+});`;
+
+type McpServers = NonNullable<Parameters<typeof acpClient>[0]["mcpServers"]>;
+
+function editor({ at, env, events }: Setup, permission?: AutoApprove, mcpServers: McpServers = []) {
   const [command, ...args] = [...COMMAND, "acp"];
   return acpClient({
     command,
@@ -39,6 +60,7 @@ function editor({ at, env, events }: Setup, permission?: AutoApprove) {
     env,
     cwd: at.folder,
     stateFile: join(at.home, "editor.json"),
+    mcpServers,
     onEvent: (event) => events.push(event),
     ...(permission !== undefined && { permission }),
   });
@@ -58,6 +80,26 @@ describe.concurrent("capstan acp", { timeout: 120_000 }, () => {
     }
     const listed = await it.at.run(["sessions", "list", "--json"]);
     expect(JSON.parse(listed.stdout)).toMatchObject({ title: "make it", status: "idle" });
+  });
+
+  it("ACP-06 MCP-01 G10 calls a tool of a server that the editor names, once it is permitted, and leaves no process", async () => {
+    const shout: AnthropicReply = {
+      content: [{ type: "tool_use", id: "tu_s", name: "shouter__shout", input: { text: "hi" } }],
+    };
+    await using it = await setup([shout, text("Shouted."), shout, text("Refused.")]);
+    const script = join(it.at.folder, "server.cjs");
+    const marks = join(it.at.folder, "marks");
+    await writeFile(script, SHOUTER);
+    const mcpServers = [{ name: "shouter", command: process.execPath, args: [script, marks], env: [] }];
+    {
+      await using client = editor(it, { allow: [{ kind: "other" }], atMost: 1 }, mcpServers);
+      expect(textOf((await client.prompt("shout")).message)).toBe("Shouted.");
+      expect(textOf((await client.prompt("again")).message)).toBe("Refused.");
+      expect(client.permissions().map(({ allowed }) => allowed)).toEqual([true, false]);
+    }
+    const [pid, ...calls] = (await readFile(marks, "utf8")).trim().split("\n");
+    expect(calls).toEqual(["call hi"]);
+    expect(() => process.kill(Number(pid), 0)).toThrow("ESRCH");
   });
 
   it("ACP-06 DUR-14 goes on in a new process after SIGKILL in mid-prompt, and shows what was said before", async () => {

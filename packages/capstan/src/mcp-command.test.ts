@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { COMMAND, type CommandHome, commandHome, runChild, TESTING } from "./command-child.ts";
@@ -97,6 +97,41 @@ describe.concurrent("capstan mcp", { timeout: 120_000 }, () => {
     expect((await at.run(["mcp", "list"])).stdout).toBe("");
   });
 
+  it("MCP-02 MCP-03 G13 leaves out a folder's server that is named almost as one of yours, and works on", async () => {
+    await using at = await commandHome({ ODD: "a${NOT_SET}b" });
+    const { args, started } = await withServer(at);
+    await at.run(["mcp", "add", "my.files", "--env", "ODD=${ODD}", "--", process.execPath, ...args]);
+    const project = { mcpServers: { My_Files: { command: "/bin/false" }, other: { command: "/bin/false" } } };
+    await writeFile(join(at.folder, ".mcp.json"), JSON.stringify(project));
+    expect((await at.run(["trust", "--yes"])).code).toBe(0);
+    const listed = await at.run(["mcp", "list"]);
+    expect(listed.stdout).toMatch(/^my\.files {2}.*\nother {2}.*\n$/);
+    expect(listed.stderr).toContain("nobody could tell them apart: my.files");
+    expect((await at.run(["run", "--model", "demo", "hello"])).code).toBe(0);
+    expect(existsSync(started)).toBe(true);
+    expect((await at.run(["mcp", "test", "my.files"])).stdout).toContain("my.files: ok");
+  });
+
+  it("MCP-08 adds to no file whose servers would not be read any more, or that cannot be read", async () => {
+    await using at = await commandHome();
+    await mkdir(at.home, { recursive: true });
+    const file = join(at.home, "mcp.json");
+    for (const content of ['{"servers":{"a":{"command":"x"}}}', '{"mcpServers":["x"]}']) {
+      await writeFile(file, content);
+      expect(await at.run(["mcp", "add", "b", "y"])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("mcpServers"),
+      });
+      expect(await readFile(file, "utf8")).toBe(content);
+    }
+    await rm(file);
+    await mkdir(file);
+    expect(await at.run(["mcp", "add", "b", "y"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("cannot be read"),
+    });
+  });
+
   it("refuses a program of an agent that would give the next one servers", async () => {
     await using at = await commandHome({ CAPSTAN_RUN: "1.1.1.a" });
     expect(await at.run(["mcp", "add", "x", "y"])).toMatchObject({
@@ -125,7 +160,8 @@ describe.concurrent("capstan mcp", { timeout: 120_000 }, () => {
     const config = join(at.folder, "served.config.mjs");
     await writeFile(
       config,
-      `import { scriptedModel } from ${JSON.stringify(TESTING)};
+      `console.log("a module that greets");
+       import { scriptedModel } from ${JSON.stringify(TESTING)};
        import { agent } from ${JSON.stringify(TESTING.replace("testing.js", "index.js"))};
        export default { agents: [agent({ name: "helper", model: scriptedModel([{ text: "At your service." }]), instructions: "Help." })] };`,
     );

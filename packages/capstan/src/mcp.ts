@@ -44,6 +44,7 @@ export {
   type McpHandler,
   type McpHandlerOptions,
   type McpStdio,
+  type McpStdioOptions,
   serveMcp,
   type ServeMcpOptions,
 } from "@capstan/mcp/server";

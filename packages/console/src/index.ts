@@ -1,3 +1,3 @@
-/** Where the built files of the console lie. */
+/** The web console: its files, for a door to answer with. */
 
-export {};
+export { type ConsoleOptions, type ConsolePages, consolePages } from "./console-pages.ts";

@@ -32,7 +32,9 @@ export function duration(ms: number): string {
 
 export function count(value: number): string {
   if (value < 10_000) return value.toLocaleString("en");
-  return value < 1_000_000 ? `${(value / 1_000).toFixed(value < 100_000 ? 1 : 0)}k` : `${(value / 1_000_000).toFixed(2)}M`;
+  return value < 1_000_000
+    ? `${(value / 1_000).toFixed(value < 100_000 ? 1 : 0)}k`
+    : `${(value / 1_000_000).toFixed(2)}M`;
 }
 
 export function money(microUsd: number): string {

@@ -13,6 +13,7 @@ export {
   type RemoteTool,
   type ToolView,
 } from "./config/server-config.ts";
+export { hasSameTools } from "./config/server-name.ts";
 export type { Sampling } from "./connect/answer-requests.ts";
 export type { ServerAuth } from "./connect/open-transport.ts";
 export type { ServiceStatus } from "./connect/service.ts";

@@ -49,12 +49,22 @@ export const MCP_LIMITS = {
   /** Longest pattern that is checked here, and longest text it is checked on. */
   patternChars: 256,
   patternText: 4_096,
+  /** Optional letters and alternatives in one pattern. */
+  patternChoices: 8,
+  /** One check of a value against a schema. */
+  checkMs: 1_000,
+  /** Characters of a server's error that are told. */
+  errorChars: 2_000,
+  /** Questions of a server to people in one call. */
+  questions: 16,
   /** Parts of one result, bytes of one image or file in it, structured text. */
   resultParts: 256,
   resultFileBytes: 8_388_608,
   resultTextChars: 262_144,
   /** Times a server may ask back in one call. */
   rounds: 16,
+  /** Reading what a program said before it ended. */
+  drainMs: 500,
   /** Closing: after the end of its input, and after SIGTERM. */
   closeMs: 1_000,
   termMs: 1_000,

@@ -2,6 +2,7 @@
 
 import { CapstanError, type Clock, systemClock, type Tool } from "@capstan/core";
 import type { GetPromptResult, Prompt, ReadResourceResult, Resource } from "@modelcontextprotocol/client";
+import { secretsIn } from "./config/config-secrets.ts";
 import { normalizeServers } from "./config/normalize-servers.ts";
 import type { ConfigProblem, McpServerConfig } from "./config/server-config.ts";
 import type { Answering, Sampling } from "./connect/answer-requests.ts";
@@ -56,7 +57,7 @@ export class McpClient implements AsyncDisposable {
   readonly #warm = new Set<Promise<void>>();
   #stop = new AbortController();
   readonly #secrets = new Set<string>();
-  #onSecret: (secret: string) => void = () => undefined;
+  readonly #onSecret = new Set<(secret: string) => void>();
   /** What was left out of the configuration, and what was not taken over from it. */
   readonly problems: readonly ConfigProblem[];
 
@@ -74,7 +75,9 @@ export class McpClient implements AsyncDisposable {
       ...this.#answering,
       elicit: (server, question) => this.#board.ask(server, question),
     };
-    const parts = { clock, answering, hooks: this.#hooks, listener };
+    const onSecrets = (secrets: readonly string[]): void => secrets.forEach((secret) => this.#tellSecret(secret));
+    for (const { transport } of servers) onSecrets(secretsIn(transport));
+    const parts = { clock, answering, hooks: this.#hooks, listener, onSecrets };
     const service = (server: McpServerConfig): McpService =>
       new McpService(server, { ...parts, auth: () => auth?.(server, (secret) => this.#tellSecret(secret)) });
     this.#services = new Map(servers.map((server) => [server.name, service(server)]));
@@ -197,9 +200,9 @@ export class McpClient implements AsyncDisposable {
     return this.#service(name).connection?.offers(what) ?? false;
   }
 
-  /** Told of every token that is used, those of before too: they are to enter no log, stream or error. */
+  /** Told of every credential that is used, those of before too: they are to enter no log, stream or error. */
   onSecret(listener: (secret: string) => void): void {
-    this.#onSecret = listener;
+    this.#onSecret.add(listener);
     for (const secret of this.#secrets) listener(secret);
   }
 
@@ -225,7 +228,7 @@ export class McpClient implements AsyncDisposable {
   #tellSecret(secret: string): void {
     if (this.#secrets.has(secret)) return;
     this.#secrets.add(secret);
-    this.#onSecret(secret);
+    for (const listener of this.#onSecret) listener(secret);
   }
 
   async #try(service: McpService, signal: AbortSignal): Promise<void> {

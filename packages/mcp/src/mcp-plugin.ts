@@ -1,7 +1,6 @@
 /** The plugin that gives agents the tools of MCP servers. */
 
 import { type Plugin, plugin, type Tool } from "@capstan/core";
-import type { McpServerConfig } from "./config/server-config.ts";
 import { lazyTools } from "./lazy-tools.ts";
 import { McpClient, type McpClientOptions } from "./mcp-client.ts";
 import { readingTools } from "./tools/reading-tools.ts";
@@ -45,7 +44,6 @@ export function mcp({ name = "mcp", eager = false, reading = {}, ...options }: M
       return next(message);
     },
     open(runtime) {
-      for (const secret of client.servers.flatMap(secretsOf)) runtime.redactor.add(secret);
       client.onSecret((secret) => runtime.redactor.add(secret));
       if (eager) client.warmUp();
       users += 1;
@@ -61,15 +59,4 @@ export function mcp({ name = "mcp", eager = false, reading = {}, ...options }: M
   });
   const lazy = lazyTools(() => shown);
   return Object.freeze({ ...made, client });
-}
-
-/** Values that look like credentials: they never enter log, stream or error. */
-function secretsOf({ transport }: McpServerConfig): readonly string[] {
-  if (transport.type === "in-process") return [];
-  const values = Object.entries(transport.type === "stdio" ? transport.env : transport.headers);
-  return values.flatMap(([name, value]) => {
-    if (!/key|token|secret|passw|auth|cookie|credential|session/i.test(name)) return [];
-    const bare = /^(?:Bearer|Basic|Token)\s+(.+)$/i.exec(value)?.[1];
-    return bare === undefined ? [value] : [value, bare];
-  });
 }

@@ -130,6 +130,13 @@ describe("a server that breaks in use", () => {
     expect(await server.call()).toMatchObject({ type: "answered" });
   });
 
+  it("MCP-06 takes the answer of a server that ends with it", async () => {
+    for (let round = 0; round < 3; round += 1) {
+      await using server = odd("last-words");
+      expect((await server.call()).type).toBe("answered");
+    }
+  });
+
   it("MCP-06 gives up a call after its limit and checks before the next one", async () => {
     await using server = odd("hang-at-call", { callMs: 300 });
     expect(await server.call()).toEqual({ type: "broken", message: "no answer within 300 ms" });

@@ -6,6 +6,7 @@ export {
   type McpHandler,
   type McpHandlerOptions,
   type McpStdio,
+  type McpStdioOptions,
   serveMcp,
   type ServeMcpOptions,
 } from "./serve/serve-mcp.ts";

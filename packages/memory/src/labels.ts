@@ -4,7 +4,7 @@ import { CapstanError, type Definitions, type Fact } from "@capstan/core";
 import { MEMORY_LIMITS as LIMITS } from "./limits.ts";
 
 /** Stands for labels that are too many, or of what cannot be read: policies take it for any label. */
-export const ANY_LABEL = "*";
+const ANY_LABEL = "*";
 /** Sessions above and below one that are looked at. */
 const MAX_SESSIONS = 512;
 

@@ -221,6 +221,56 @@ describe("httpHandler under faults", () => {
     await runtime.close();
   });
 
+  it("does nothing for a tenant that is none, and tells the operator", async () => {
+    const runtime = await testRuntime({
+      agents: [agent({ name: "guide", model: scriptedModel([]), instructions: "x" })],
+    });
+    for (const tenant of [7, "", {}, "caller/ann"]) {
+      const errors: unknown[] = [];
+      const authorize = (): never => ({ id: "ann", tenant }) as never;
+      await using server = await testServer({ runtime, authorize, onError: (error) => void errors.push(error) });
+      expect((await server.ask("/sessions")).status).toBe(500);
+      expect(errors).toHaveLength(1);
+    }
+    await runtime.close();
+  });
+
+  it("answers no request whose line names another host than its header", async () => {
+    await using w = await world([]);
+    const { host } = new URL(w.server.url);
+    const ask = async (target: string): Promise<string | undefined> => {
+      const head = `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ann\r\nConnection: close\r\n\r\n`;
+      return (await raw(w.server.url, head)).text.split(" ")[1];
+    };
+    expect(await ask(`http://${host}/sessions`)).toBe("200");
+    for (const target of ["http://evil.example/sessions", "http://127.0.0.1:1/sessions", "ftp://x/sessions", "*"])
+      expect([target, await ask(target)]).toEqual([target, "400"]);
+    await alive(w);
+  });
+
+  it("tells the result of a run that is over at once, however slowly it is read", async () => {
+    const clock: Clock = {
+      ...systemClock,
+      after(ms, fire, options) {
+        if (ms > 0) return systemClock.after(ms, fire, options);
+        queueMicrotask(fire); // a moment that is over before anything is read
+        return () => undefined;
+      },
+    };
+    await using w = await world([{ text: "Hello." }, { text: "Wait.", hold: new Promise<never>(() => undefined) }], {
+      clock,
+    });
+    const { sessionId } = (await (
+      await w.server.ask("/send", { json: { agent: "guide", input: "Hi" } })
+    ).json()) as { sessionId: string };
+    const path = `/sessions/${sessionId}/runs/latest`;
+    expect((await w.server.ask(`${path}?waitMs=20000`)).status).toBe(200);
+    const response = await w.server.ask(path);
+    expect([response.status, await response.json()]).toMatchObject([200, { status: "finished", text: "Hello." }]);
+    await w.server.ask(`/sessions/${sessionId}/send`, { json: { input: "More" } });
+    expect((await w.server.ask(path)).status).toBe(202);
+  });
+
   it("refuses streams beyond its limit with a hint to come back, and gives places back", async () => {
     const hold = new Promise<never>(() => undefined);
     await using w = await world([{ text: "Hello.", hold }]);
@@ -241,6 +291,14 @@ describe("httpHandler under faults", () => {
     expect(responses.every(({ status }) => status === 200)).toBe(true);
     const refused = await stream();
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
+    // what would be answered by a stream is not said either: whoever is told to come back says it again
+    const json = { input: "Hi" };
+    const sent = await w.server.ask(`/sessions/${id}/send`, { json, headers: { accept: "text/event-stream" } });
+    const message = { id: "m1", role: "user", parts: [{ type: "text", text: "Hi" }] };
+    const chat = await w.server.ask("/chat/guide", { json: { id: "c1", messages: [message] } });
+    expect([sent.status, chat.status]).toEqual([429, 429]);
+    expect(await (await w.runtime.session(id)).messages()).toEqual([]);
+    expect(await w.runtime.sessions()).toHaveLength(1);
     await responses[0]?.body?.cancel();
     expect((await stream()).status).toBe(200);
     await Promise.all(responses.slice(1).flatMap(({ body }) => (body === null ? [] : [body.cancel()])));

@@ -78,6 +78,47 @@ describe("httpHandler: sessions", () => {
     expect(await body(await create(), 201)).toEqual(await body(await create(), 201));
   });
 
+  it("refuses another opening under an Idempotency-Key, by itself and with an input", async () => {
+    await using w = await world([{ text: "Hello." }]);
+    const headers = { "idempotency-key": "once" };
+    const opening = { agent: "guide", title: "One", metadata: { order: 7 } };
+    for (const [path, more, status] of [
+      ["/sessions", {}, 201],
+      ["/send", { input: "Hi" }, 202],
+    ] as const) {
+      const open = (given: object): Promise<Response> =>
+        w.server.ask(path, { json: { ...opening, ...more, ...given }, headers });
+      const first = await body(await open({}), status);
+      for (const other of [{ title: "Two" }, { metadata: { order: 8 } }, { metadata: undefined }])
+        expect(await code(await open(other))).toEqual([409, "idempotency-conflict"]);
+      expect(await body(await open({}), status)).toEqual(first);
+    }
+    expect(await w.runtime.sessions()).toHaveLength(2);
+  });
+
+  it("sends nothing when the events of the answer cannot be given", async () => {
+    await using w = await world([{ text: "Hello." }]);
+    const { id } = await body(await w.server.ask("/sessions", { json: { agent: "guide" } }), 201);
+    const ask = (query: string, headers: Record<string, string> = {}): Promise<Response> =>
+      w.server.ask(`/sessions/${id}/send${query}`, {
+        json: { input: "Hi" },
+        headers: { accept: "text/event-stream", ...headers },
+      });
+    expect(await code(await ask("?format=xml"))).toEqual([400, "input-invalid"]);
+    expect(await code(await ask("", { "last-event-id": "first" }))).toEqual([400, "cursor-invalid"]);
+    expect(await code(await ask("?after=end"))).toEqual([400, "cursor-invalid"]);
+    expect(await body(await w.server.ask(`/sessions/${id}/messages`))).toEqual({ messages: [] });
+  });
+
+  it("gives no messages where none are asked for", async () => {
+    await using w = await world([{ text: "Hello." }]);
+    const { sessionId } = await body(await w.server.ask("/send", { json: { agent: "guide", input: "Hi" } }), 202);
+    await body(await w.server.ask(`/sessions/${sessionId}/runs/latest?waitMs=20000`));
+    const messages = async (limit: number): Promise<number> =>
+      (await body(await w.server.ask(`/sessions/${sessionId}/messages?limit=${limit}`))).messages.length;
+    expect([await messages(0), await messages(1), await messages(9)]).toEqual([0, 1, 2]);
+  });
+
   it("lists open requests, takes an answer once, and goes on", async () => {
     await using w = await world([{ calls: [{ name: "pay", input: { cents: 5 } }] }, { text: "Done." }]);
     const { ask } = w.server;
@@ -267,6 +308,15 @@ describe("httpHandler: who may do what", () => {
     expect((await body(await ask("/sessions", { token: "trusted" }))).sessions.length).toBe(1);
     const other = await body(await ask("/sessions", { json: { agent: "guide", key: "chat" }, token: "bob" }), 201);
     expect(other.id).not.toBe(id);
+  });
+
+  it("keeps somebody whose id is the name of a tenant out of it", async () => {
+    await using w = await world([]);
+    await body(await w.server.ask("/sessions", { json: { agent: "guide" }, token: "ann@acme" }), 201);
+    await body(await w.server.ask("/sessions", { json: { agent: "guide" }, token: "acme" }), 201);
+    const seen = async (token: string): Promise<number> =>
+      (await body(await w.server.ask("/sessions", { token }))).sessions.length;
+    expect([await seen("bob@acme"), await seen("acme"), await seen("trusted")]).toEqual([1, 1, 2]);
   });
 
   it("takes what the operator decides from trusted callers only", async () => {

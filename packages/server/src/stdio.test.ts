@@ -4,6 +4,7 @@ import { WIRE_LIMITS } from "@capstan/wire";
 import fc from "fast-check";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
+import { SERVER_LIMITS } from "./server-limits.ts";
 import { serveStdio } from "./stdio.ts";
 
 type Line = { readonly type: string; readonly id?: string | number; readonly [field: string]: any }; // oxlint-disable-line typescript/no-explicit-any -- looked into by the tests
@@ -224,6 +225,44 @@ describe("serveStdio", () => {
     hold.resolve();
     const [summary] = await runtime.sessions();
     expect(await (await (await runtime.session(summary?.sessionId ?? "")).run())?.text()).toBe("Hello there.");
+  });
+
+  it("G13 goes on answering beside more subscriptions than it takes, and gives an id once", async () => {
+    await using s = await shell([]);
+    const made = await s.ask({ id: "new", kind: "new_conversation" });
+    const { conversation_id } = made["data"].conversation;
+    const count = SERVER_LIMITS.stdioRequests * 4 + 1; // of so many at a time the door would read no further
+    const subscribe = (id: unknown): string => `${JSON.stringify({ id, kind: "subscribe", conversation_id })}\n`;
+    s.send(`${subscribe("twice")}${subscribe("twice")}`);
+    expect(await s.line(({ id }) => id === "twice")).toMatchObject({ type: "error", code: "input-invalid" });
+    s.send(Array.from({ length: count }, (_, id) => subscribe(id)).join(""));
+    expect((await s.ask({ id: "list", kind: "list_requests" })).type).toBe("done");
+    const refused = s.lines.filter(({ code }) => code === "limit-reached");
+    expect(refused.length).toBe(count - SERVER_LIMITS.stdioRequests + 1); // one place is taken by "twice"
+    s.send(Array.from({ length: 10 }, (_, id) => JSON.stringify({ kind: "unsubscribe", subscription: id })).join("\n"));
+    expect((await s.ask({ id: "more", kind: "user_message", message: "Hi" })).type).toBe("done");
+  });
+
+  it("leaves at a signal although its reader stands still", async () => {
+    const guide = agent({ name: "guide", model: scriptedModel([{ text: "Hello there." }]), instructions: "x" });
+    await using runtime = await testRuntime({ agents: [guide] });
+    const input = new PassThrough();
+    const stop = new AbortController();
+    const begun = Promise.withResolvers<void>();
+    let pieces = 0;
+    const output = new Writable({
+      highWaterMark: 1,
+      write(_piece, _encoding, done) {
+        if (++pieces === 1) done(); // reads that the door is ready, and nothing else
+        else begun.resolve();
+      },
+    });
+    const ended = serveStdio({ runtime, agent: "guide", input, output, signal: stop.signal, log: () => undefined });
+    input.end('{"id":1,"kind":"user_message","message":"Hi"}\n');
+    await begun.promise;
+    stop.abort();
+    await ended;
+    expect(input.destroyed).toBe(true);
   });
 
   it("waits for a reader that stands still, and loses nothing", async () => {

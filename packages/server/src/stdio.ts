@@ -30,18 +30,24 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const writer = lineWriter(output);
   const runtime = options.runtime.as({ id: "stdio", door: "stdio" });
   const door = new StdioDoor({ ...options, runtime, writer, clock, log });
+  const left = Promise.withResolvers<void>();
   const leave = (): void => {
+    left.resolve();
     door.stop();
     input.destroy();
   };
   writer.closed.addEventListener("abort", leave, { once: true });
   signal?.addEventListener("abort", leave, { once: true });
   if (signal?.aborted === true) leave();
-  try {
+  const serve = async (): Promise<void> => {
     const capabilities = { kinds: STDIO_KINDS, protocols: [1, STDIO_PROTOCOL] };
     await writer.write({ type: "ready", protocol: STDIO_PROTOCOL, capabilities, timestamp: clock.now() });
     await readLines(input, door, log);
     await inTime(clock, SERVER_LIMITS.stdioDrainMs, "The end of what was asked", () => door.end());
+  };
+  try {
+    // whoever leaves waits for no reader of the output
+    await Promise.race([serve(), left.promise]);
   } catch (error) {
     if (!CapstanError.is(error, "closed", "timeout")) throw error;
     log(error.message);

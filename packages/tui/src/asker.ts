@@ -36,7 +36,7 @@ export class Asker {
   #wait(asking: Asking): void {
     const { clock } = this.#terminal;
     asking.readyAt = clock.monotonic() + ANSWER_QUIET_MS;
-    clock.after(ANSWER_QUIET_MS + 1, () => this.#terminal.draw());
+    clock.after(ANSWER_QUIET_MS + 1, () => this.#terminal.draw(), { background: true });
   }
 
   #now(): Asking | undefined {

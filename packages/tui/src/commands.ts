@@ -10,16 +10,12 @@ export const COMMANDS = {
   rename: "give this session another name",
   model: "use another model in this session",
   mode: "how calls are permitted: ask, accept-edits, plan, bypass",
-  compact: "sum up the conversation to make room",
   stats: "tokens, cost, cache and tools of this session, and over days",
   theme: "how this terminal looks",
   queue: "send something for after this run",
   quit: "leave; what runs goes on when the session is opened again",
 } as const;
 export type CommandName = keyof typeof COMMANDS;
-
-/** What the agent takes up itself; the terminal only sends it. */
-export const SENT: ReadonlySet<string> = new Set<CommandName>(["compact"]);
 
 export type Typed =
   | { readonly type: "own"; readonly name: CommandName; readonly argument: string }
@@ -30,10 +26,8 @@ export type Typed =
 export function typed(text: string, others: readonly CommandInfo[]): Typed {
   const [, name, argument = ""] = /^\/([A-Za-z][\w:-]*)(?:\s+([^]*))?$/.exec(text) ?? [];
   if (name === undefined) return { type: "send", text };
-  if (Object.hasOwn(COMMANDS, name) && !SENT.has(name))
-    return { type: "own", name: name as CommandName, argument: argument.trim() }; // one of its keys
-  if (SENT.has(name) || others.some((other) => other.name === name || other.name.endsWith(`:${name}`)))
-    return { type: "send", text };
+  if (Object.hasOwn(COMMANDS, name)) return { type: "own", name: name as CommandName, argument: argument.trim() }; // one of its keys
+  if (others.some((other) => other.name === name || other.name.endsWith(`:${name}`))) return { type: "send", text };
   return { type: "unknown", name };
 }
 

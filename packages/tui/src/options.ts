@@ -5,7 +5,7 @@ import type { Theme } from "./themes.ts";
 import type { ColorDepth } from "./view/style.ts";
 
 export type TerminalOptions = {
-  /** Also a remote one. Stays open when the terminal ends. */
+  /** Also a remote one. Stays open when the terminal ends. Its actor is whose the inputs and answers are. */
   readonly runtime: Runtime;
   /** Whose the new sessions are. */
   readonly agent: string;
@@ -55,4 +55,5 @@ export type TerminalEnd =
       readonly sessionId: string | undefined;
       readonly isRunning: boolean;
     }
-  | { readonly type: "open"; readonly sessionId: string };
+  /** `from`: the session that was shown. */
+  | { readonly type: "open"; readonly sessionId: string; readonly from: string | undefined };

@@ -36,8 +36,6 @@ export function performCommand(terminal: Terminal, name: CommandName, argument: 
       return argument === ""
         ? terminal.say("warning", "Write /queue and what is to be done after this run.")
         : terminal.send(argument, "queue");
-    case "compact":
-      return terminal.send("/compact", "queue");
     case "quit":
       return terminal.leave(0);
     default:
@@ -75,7 +73,7 @@ function browse(terminal: Terminal): void {
     folder: options.folder,
     now: () => clock.now(),
     redraw: () => terminal.draw(),
-    open: (session) => terminal.openSummary(session),
+    open: (session) => terminal.attempt(terminal.openSummary(session)),
     fork: ({ sessionId }) => {
       close(terminal)();
       terminal.attempt(fork(terminal, sessionId));
@@ -92,7 +90,7 @@ async function fork(terminal: Terminal, sessionId: string): Promise<void> {
   const copy = await (await terminal.runtime.session(sessionId)).fork();
   const [summary] = (await terminal.runtime.sessions({ limit: 1 })).filter((one) => one.sessionId === copy.id);
   if (summary === undefined) await terminal.open(copy.id);
-  else terminal.openSummary(summary);
+  else await terminal.openSummary(summary);
   terminal.say("info", `This is a copy; the session it was made of stays as it is: ${sessionId}`);
 }
 

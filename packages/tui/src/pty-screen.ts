@@ -1,7 +1,34 @@
 /** For tests: a program in a real pseudo-terminal, and what its screen shows. */
 
-import { spawn } from "@lydell/node-pty";
-import headless from "@xterm/headless";
+/** What is used of `@lydell/node-pty` and `@xterm/headless`; tests bring them. */
+export type PtyLibraries = {
+  readonly spawn: (file: string, args: string[], options: object) => PtyProcess;
+  readonly Terminal: new (options: object) => Emulator;
+};
+type PtyProcess = {
+  readonly pid: number;
+  readonly onData: (listener: (data: string) => void) => unknown;
+  readonly onExit: (listener: (end: { readonly exitCode: number; readonly signal?: number }) => void) => unknown;
+  write(data: string): void;
+  resize(columns: number, rows: number): void;
+  kill(signal?: string): void;
+};
+type Emulator = {
+  readonly rows: number;
+  readonly buffer: {
+    readonly active: { readonly viewportY: number; readonly length: number; getLine(at: number): Line | undefined };
+  };
+  readonly onData: (listener: (data: string) => void) => unknown;
+  write(data: string, done: () => void): void;
+  resize(columns: number, rows: number): void;
+  dispose(): void;
+};
+type Line = {
+  translateToString(trimRight: boolean): string;
+  getCell(
+    at: number,
+  ): { getFgColor(): number; isFgDefault(): boolean; isBold(): number; isInverse(): number } | undefined;
+};
 
 export interface PtyScreen extends AsyncDisposable {
   /** Lines as they stand on the screen, without spaces at their ends. */
@@ -37,10 +64,11 @@ export type PtyOptions = {
 const WAIT_MS = 40_000;
 
 export function ptyScreen(
+  { spawn, Terminal }: PtyLibraries,
   [program = "", ...args]: readonly string[],
   { cwd, env, columns = 80, rows = 24 }: PtyOptions,
 ): PtyScreen {
-  const terminal = new headless.Terminal({ cols: columns, rows, scrollback: 20_000, allowProposedApi: true });
+  const terminal = new Terminal({ cols: columns, rows, scrollback: 20_000, allowProposedApi: true });
   const child = spawn(program, [...args], { name: "xterm-256color", cols: columns, rows, cwd, env: { ...env } });
   const reader = screenReader(terminal);
   const watch = watcher(() => reader.lines().join("\n"));
@@ -137,7 +165,7 @@ type Reader = {
   readonly styleOf: PtyScreen["styleOf"];
 };
 
-function screenReader(terminal: InstanceType<typeof headless.Terminal>): Reader {
+function screenReader(terminal: Emulator): Reader {
   const linesFrom = (start: number, count: number): string[] => {
     const buffer = terminal.buffer.active;
     return Array.from({ length: count }, (_, at) => buffer.getLine(start + at)?.translateToString(true) ?? "");

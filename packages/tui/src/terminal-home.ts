@@ -4,7 +4,7 @@ import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type PtyScreen, ptyScreen } from "./pty-screen.ts";
+import { type PtyLibraries, type PtyScreen, ptyScreen } from "./pty-screen.ts";
 
 export type OpenOptions = {
   readonly columns?: number;
@@ -27,7 +27,10 @@ export const COMMAND: readonly string[] = [process.execPath, join(PROGRAMS, "mai
 const LIBRARY = pathToFileURL(join(PROGRAMS, "index.js")).href;
 const TESTING = pathToFileURL(join(PROGRAMS, "testing.js")).href;
 
-export async function terminalHome(extra: Readonly<Record<string, string>> = {}): Promise<TerminalHome> {
+export async function terminalHome(
+  libraries: PtyLibraries,
+  extra: Readonly<Record<string, string>> = {},
+): Promise<TerminalHome> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "capstan-terminal-")));
   const home = join(root, "home");
   const folder = await mkdtemp(join(root, "work-"));
@@ -38,7 +41,7 @@ export async function terminalHome(extra: Readonly<Record<string, string>> = {})
     folder,
     env,
     open: (args, { env: more = {}, ...size } = {}) =>
-      ptyScreen([...COMMAND, ...args], { cwd: folder, env: { ...env, ...more }, ...size }),
+      ptyScreen(libraries, [...COMMAND, ...args], { cwd: folder, env: { ...env, ...more }, ...size }),
     async put(name, text) {
       const path = join(folder, name);
       await writeFile(path, text);

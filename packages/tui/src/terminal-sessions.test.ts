@@ -1,15 +1,18 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { spawn } from "@lydell/node-pty";
+import xterm from "@xterm/headless";
 import { describe, expect, it } from "vitest";
 import { scripted, terminalHome } from "./terminal-home.ts";
 
+const pty = { spawn, Terminal: xterm.Terminal };
 const READY = "? help";
 const END = /\d turns? ·/;
 const TALK = `[{ text: "First answer." }, { text: "Second answer." }, { text: "Third answer." }]`;
 
 describe("sessions in the terminal", { concurrent: true, timeout: 120_000 }, () => {
   it("CLI-05 browses sessions: finds, opens, renames, forks and deletes", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     await using screen = at.open(await scripted(at, TALK), { columns: 100 });
     await screen.waitFor(READY);
     for (const title of ["apples", "pears", "plums"]) {
@@ -53,7 +56,7 @@ describe("sessions in the terminal", { concurrent: true, timeout: 120_000 }, () 
   });
 
   it("CLI-05 opens a session of another folder with the agent of that folder", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     const args = await scripted(at, TALK);
     {
       await using screen = at.open([...args, "--cwd", "/"]);
@@ -75,7 +78,7 @@ describe("sessions in the terminal", { concurrent: true, timeout: 120_000 }, () 
   });
 
   it("CLI-03 shows tokens, cache, turns and tools of the session, and days", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     const usage = (more: object): string =>
       JSON.stringify({ inputTokens: 1_000, outputTokens: 200, cacheReadTokens: 3_000, costMicroUsd: 12_000, ...more });
     const turns = `[{ calls: [{ name: "read", input: { path: "a" } }, { name: "read", input: { path: "b" } }], usage: ${usage({})} }, { text: "Done.", usage: ${usage({ reasoningTokens: 50 })} }]`;
@@ -101,7 +104,7 @@ describe("sessions in the terminal", { concurrent: true, timeout: 120_000 }, () 
   });
 
   it("CLI-01 goes on with a run that a kill cut short, when its session is opened again", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     const args = await scripted(at, `[{ calls: [{ name: "slow", input: {} }] }, { text: "After the kill." }]`);
     {
       await using screen = at.open(args);
@@ -118,7 +121,7 @@ describe("sessions in the terminal", { concurrent: true, timeout: 120_000 }, () 
   });
 
   it("CLI-01 two Ctrl-C leave with 130 while a run works; it goes on later", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     const args = await scripted(at, `[{ calls: [{ name: "slow", input: {} }] }, { text: "Later." }]`);
     {
       await using screen = at.open(args);
@@ -139,7 +142,7 @@ describe("sessions in the terminal", { concurrent: true, timeout: 120_000 }, () 
 
 describe("typing in the terminal", { concurrent: true, timeout: 120_000 }, () => {
   it("CLI-01 completes commands and files, takes several lines, long pastes as a mark, and remembers", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     await at.put("notes.txt", "x");
     const echo = `(request) => ({ text: "Heard " + JSON.stringify(request.messages.at(-1).parts[0].text.length) })`;
     await using screen = at.open(await scripted(at, `[${echo}, ${echo}, ${echo}]`));
@@ -167,7 +170,7 @@ describe("typing in the terminal", { concurrent: true, timeout: 120_000 }, () =>
   });
 
   it("CLI-01 PERM-01 shift+tab goes through the modes, and /mode sets one", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     const call = `{ calls: [{ name: "run", input: { command: "x" } }] }`;
     await using screen = at.open(await scripted(at, `[${call}, { text: "First." }, ${call}, { text: "Second." }]`));
     await screen.waitFor("scripted/model · ask");
@@ -188,7 +191,7 @@ describe("typing in the terminal", { concurrent: true, timeout: 120_000 }, () =>
   });
 
   it("CLI-01 sends a pasted path of an image as an image", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     const path = join(at.folder, "dot.png");
     await writeFile(
       path,
@@ -205,5 +208,57 @@ describe("typing in the terminal", { concurrent: true, timeout: 120_000 }, () =>
     screen.type("what is this?\r");
     await screen.waitFor(/Got text and (image\/png|text)/);
     expect(screen.history).toContain("+ dot.png");
+  });
+});
+
+describe("the terminal elsewhere", { concurrent: true, timeout: 120_000 }, () => {
+  it("CLI-01 HTTP-01 shows the sessions of a server as its own: chats, asks, browses", async () => {
+    await using at = await terminalHome(pty);
+    const turns = `[{ calls: [{ name: "edit", input: { path: "a.txt" } }] }, { text: "Changed there." }]`;
+    const [, ...config] = await scripted(at, turns);
+    await using server = at.open(["serve", "--port", "0", ...config], { columns: 150 });
+    await server.waitFor("as a bearer");
+    const [url = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(server.text) ?? [];
+    await using screen = at.open(["terminal", "--url", url], { columns: 100 });
+    await screen.waitFor("what runs, runs there");
+    screen.type("change it\r");
+    await screen.waitFor("a letter or enter answers");
+    expect(screen.text).toContain("May I? Edit a.txt");
+    screen.type("y");
+    await screen.waitFor("Changed there.");
+    screen.type("/sessions\r");
+    await screen.waitFor("Sessions everywhere (1)");
+    screen.type("\u0003\u0003");
+    expect(await screen.exit).toBe(130);
+    await using wrong = at.open(["terminal", "--url", url], { env: { CAPSTAN_TOKEN: "not-the-right-token-at-all" } });
+    expect(await wrong.exit).toBe(2);
+    expect(wrong.text).toContain("refuses (401)");
+  });
+
+  it("CLI-01 SEC-06 asks about a folder's own instructions before the terminal opens", async () => {
+    await using at = await terminalHome(pty);
+    await at.put("AGENTS.md", "Always whistle.");
+    await using screen = at.open([]);
+    await screen.waitFor("Trust this folder?");
+    screen.type("n\r");
+    await screen.waitFor("? help");
+    await screen.waitFor("Not used: AGENTS.md");
+    screen.type("/sess");
+    await screen.waitFor("/session");
+    screen.type("\u0015/compact\r");
+    await screen.waitFor(/\d turns? ·|sum/);
+  });
+
+  it("CLI-01 shows what a sub-agent does, and asks for it", async () => {
+    await using at = await terminalHome(pty);
+    const more = `const inner = agent({ name: "inner", description: "Does it.", model: scriptedModel([{ calls: [{ name: "run", input: { command: "inside" } }] }, { text: "Inner is done." }]), instructions: "Do.", tools: [run] });`;
+    const turns = `[{ calls: [{ name: "inner", input: { task: "do it" } }] }, { text: "All of it is done." }]`;
+    await using screen = at.open(await scripted(at, turns, { tools: "inner", more }), { columns: 100 });
+    await screen.waitFor("? help");
+    screen.type("begin\r");
+    await screen.waitFor("inner: May I? Run inside");
+    await screen.waitFor("a letter or enter answers");
+    screen.type("y");
+    await screen.waitFor("All of it is done.");
   });
 });

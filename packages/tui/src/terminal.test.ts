@@ -1,15 +1,18 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { spawn } from "@lydell/node-pty";
+import xterm from "@xterm/headless";
 import { describe, expect, it } from "vitest";
 import { scripted, terminalHome } from "./terminal-home.ts";
 
+const pty = { spawn, Terminal: xterm.Terminal };
 const READY = "? help";
 const ASKED = "a letter or enter answers";
 const END = /\d turns? ·/;
 
 describe("the terminal", { concurrent: true, timeout: 120_000 }, () => {
   it("CLI-01 chats: markdown, reasoning and a tool card, and says what a run took", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     const text = "# Head\\n\\nSome **bold** words:\\n\\n- one\\n- two\\n\\n```ts\\nconst answer = 42;\\n```";
     const turns = `[{ reasoning: "Let me look.", text: "${text}", calls: [{ name: "read", input: { path: "a.txt" } }], deltas: 30 }, { text: "All done." }]`;
     await using screen = at.open(await scripted(at, turns));
@@ -29,7 +32,7 @@ describe("the terminal", { concurrent: true, timeout: 120_000 }, () => {
   });
 
   it("CLI-01 PERM-07 asks with all that would happen, and goes on after yes; diffs are coloured", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     const turns = `[{ calls: [{ name: "edit", input: { path: "a.txt" } }] }, { text: "Changed." }]`;
     await using screen = at.open(await scripted(at, turns));
     await screen.waitFor(READY);
@@ -46,7 +49,7 @@ describe("the terminal", { concurrent: true, timeout: 120_000 }, () => {
   });
 
   it("CLI-01 PERM-03 always counts for the session, no with a reason tells the model, edit changes the input", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     const call = (command: string): string => `{ calls: [{ name: "run", input: { command: "${command}" } }] }`;
     const turns = `[${call("first")}, ${call("second")}, { text: "Between." }, { calls: [{ name: "edit", input: { path: "x" } }] }, (request) => ({ text: JSON.stringify(request.messages.at(-1).parts).includes("too early") ? "Heard." : "Deaf." }), { calls: [{ name: "edit", input: { path: "wrong" } }] }, { text: "End." }]`;
     await using screen = at.open(await scripted(at, turns));
@@ -74,7 +77,7 @@ describe("the terminal", { concurrent: true, timeout: 120_000 }, () => {
   });
 
   it("CLI-01 PERM-14 takes nothing that was being typed as an answer: it stays in the editor", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     const turns = `[{ text: "One moment.", hold: until("go"), calls: [{ name: "edit", input: { path: "a.txt" } }] }, { text: "Never." }]`;
     await using screen = at.open(await scripted(at, turns));
     await screen.waitFor(READY);
@@ -93,7 +96,7 @@ describe("the terminal", { concurrent: true, timeout: 120_000 }, () => {
   });
 
   it("CLI-01 TOOL-31 asks questions of the model: one choice, several, and words of one's own", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     const more = `const quiz = flow("quiz", async (_input, context) => JSON.stringify((await context.question("q", [
       { header: "Colour", question: "Which colour?", multiSelect: false, options: [{ label: "red", description: "warm" }, { label: "blue", description: "cold" }] },
       { header: "Days", question: "Which days?", multiSelect: true, options: [{ label: "Mon", description: "" }, { label: "Tue", description: "" }] },
@@ -118,7 +121,7 @@ describe("the terminal", { concurrent: true, timeout: 120_000 }, () => {
   });
 
   it("CLI-01 LOOP-12 steers while a run works, shows what waits and takes it back", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     const turns = `[{ calls: [{ name: "slow", input: {} }] }, (request) => ({ text: "Heard " + request.messages.at(-1).parts[0].text })]`;
     await using screen = at.open(await scripted(at, turns));
     await screen.waitFor(READY);
@@ -140,7 +143,7 @@ describe("the terminal", { concurrent: true, timeout: 120_000 }, () => {
   });
 
   it("CLI-01 LOOP-09 esc interrupts the run, and the session goes on", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     const turns = `[{ text: "Thinking it over", hold: until("go") }, { text: "Back again." }]`;
     await using screen = at.open(await scripted(at, turns));
     await screen.waitFor(READY);
@@ -153,7 +156,7 @@ describe("the terminal", { concurrent: true, timeout: 120_000 }, () => {
   });
 
   it("CLI-01 two terminals on one session show the same, and the second can answer", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     const turns = `[{ text: "I ask first.", calls: [{ name: "edit", input: { path: "a.txt" } }] }, { text: "Agreed." }]`;
     const args = await scripted(at, turns);
     await using first = at.open(args);
@@ -169,7 +172,7 @@ describe("the terminal", { concurrent: true, timeout: 120_000 }, () => {
   });
 
   it("CLI-01 G20 control characters of the model never reach the terminal", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     const evil = String.raw`\u001b]0;owned\u0007 \u001b[2J \u009b31m \u202eabc &#27;[31m`;
     const turns = `[{ reasoning: "r ${evil}", text: "t ${evil}", calls: [{ name: "edit", input: { path: "p ${evil}" } }] }, { text: "End." }]`;
     await using screen = at.open(await scripted(at, turns));
@@ -183,7 +186,7 @@ describe("the terminal", { concurrent: true, timeout: 120_000 }, () => {
   });
 
   it("CLI-01 works without any key, and without a command", async () => {
-    await using at = await terminalHome();
+    await using at = await terminalHome(pty);
     await using screen = at.open([]);
     await screen.waitFor("the scripted demo model answers");
     screen.type("hello\r");

@@ -1,6 +1,7 @@
 /** The terminal: one session on the screen, keys in, ops out. All that it knows of the session it has from the log. */
 
 import {
+  CapstanError,
   type Clock,
   messageOf,
   type PermissionMode,
@@ -14,7 +15,7 @@ import { allCommands, typed } from "./commands.ts";
 import { type ConversationView, conversationView } from "./conversation-view.ts";
 import { folderFiles } from "./folder-files.ts";
 import { frameLines } from "./frame.ts";
-import { inertLine } from "./inert.ts";
+import { inertLine, pastable } from "./inert.ts";
 import { inputParts, pastedImage } from "./input-parts.ts";
 import { LEAVE_MS, PROGRESS_MS, TERMINAL_LIMITS, TICK_MS } from "./limits.ts";
 import type { TerminalEnd, TerminalOptions } from "./options.ts";
@@ -26,12 +27,20 @@ import { Transcript } from "./transcript/transcript.ts";
 import { type PromptEditor, promptEditor } from "./view/prompt-editor.ts";
 import { type Key, type Screen, screen as newScreen } from "./view/screen.ts";
 
-/** Opens the terminal on standard input and output and resolves when the person leaves it. */
+/** Opens the terminal on standard input and output and resolves when the person leaves it. Throws `usage` where they are none. */
 export async function openTerminal(options: TerminalOptions): Promise<TerminalEnd> {
+  if (process.stdin.isTTY !== true || process.stdout.isTTY !== true)
+    throw new CapstanError("usage", "A terminal can only be opened where standard input and output are one");
   const terminal = new Terminal(options);
   return terminal.run();
 }
 
+const PASTE = "\u001b[200~";
+const PASTE_END = "\u001b[201~";
+/** Longer than any path. */
+const LONG_PASTE = 5_000;
+/** Signals of one suspension come within this. */
+const RESUME_MS = 500;
 const MODES: readonly PermissionMode[] = ["ask", "accept-edits", "plan"];
 
 export class Terminal {
@@ -61,12 +70,14 @@ export class Terminal {
   #images = new Map<number, string>();
   #sending: Promise<void> = Promise.resolve();
   #isWaitingToDraw = false;
+  #isTicking = false;
+  #resumedAt = Number.NEGATIVE_INFINITY;
   readonly #end: PromiseWithResolvers<TerminalEnd> = Promise.withResolvers();
 
   constructor(options: TerminalOptions) {
     const { look, host = {}, commands = [] } = options;
     this.options = options;
-    this.runtime = options.runtime.as({ id: "local", door: "terminal" });
+    this.runtime = options.runtime;
     this.clock = host.clock ?? systemClock;
     this.mode = options.mode ?? "ask";
     this.context = themeContext({ ...look, name: look.theme });
@@ -98,15 +109,16 @@ export class Terminal {
     for (const [at, note] of notes.entries()) this.transcript.note(`start/${at}`, "info", note);
     const restore = (): void => this.screen.stop();
     const resume = (): void => this.#resume();
+    const gone = (): void => this.leave(0);
+    process.stdin.once("end", gone);
+    process.stdout.once("error", gone);
     process.on("exit", restore);
     process.on("uncaughtExceptionMonitor", restore); // what is said of an error then stands below
     process.on("SIGCONT", resume);
     this.screen.start();
-    const stopTicking = this.#startTicking();
     try {
       return await this.#end.promise;
     } finally {
-      stopTicking();
       this.isLeaving = true;
       this.screen.drawNow();
       this.screen.stop();
@@ -114,6 +126,8 @@ export class Terminal {
       process.off("exit", restore);
       process.off("uncaughtExceptionMonitor", restore);
       process.off("SIGCONT", resume);
+      process.stdin.off("end", gone);
+      process.stdout.off("error", gone);
     }
   }
 
@@ -133,6 +147,7 @@ export class Terminal {
     const link = await SessionLink.open({ runtime: this.runtime, session, onChange: () => this.#changed() });
     this.link?.close();
     this.link = link;
+    this.#startTicking();
     this.mode = link.state?.mode ?? this.mode;
     this.model = link.state?.model;
     for (const { parts } of (await session.messages({ limit: TERMINAL_LIMITS.history })).filter(
@@ -154,11 +169,12 @@ export class Terminal {
     this.draw();
   }
 
-  openSummary(summary: SessionSummary): void {
+  /** Here when it can be, else by ending with its id. */
+  async openSummary(summary: SessionSummary): Promise<void> {
     const { canOpen = () => true } = this.options.host ?? {};
     this.panel = undefined;
-    if (canOpen(summary)) this.attempt(this.open(summary.sessionId));
-    else this.#end.resolve({ type: "open", sessionId: summary.sessionId });
+    if (canOpen(summary)) await this.open(summary.sessionId);
+    else this.#end.resolve({ type: "open", sessionId: summary.sessionId, from: this.link?.session.id });
   }
 
   leave(code: 0 | 130): void {
@@ -191,10 +207,11 @@ export class Terminal {
 
   flash(text: string): void {
     this.flashed = text;
-    this.clock.after(LEAVE_MS, () => {
+    const end = (): void => {
       if (this.flashed === text) this.flashed = undefined;
       this.draw();
-    });
+    };
+    this.clock.after(LEAVE_MS, end, { background: true });
     this.draw();
   }
 
@@ -216,7 +233,7 @@ export class Terminal {
         this.model = model;
       }
       const { link } = this;
-      await link?.session.send(parts, { ifBusy: link.isRunning ? ifBusy : "queue" });
+      await link?.session.send(parts, { ifBusy });
       this.#images.clear();
     } catch (error) {
       this.say("error", messageOf(error));
@@ -294,11 +311,12 @@ export class Terminal {
   }
 
   #paste(key: Key): void {
-    const text = key.data.replace("\x1b[200~", "").replace("\x1b[201~", "");
-    if (text.length > 4_200) return this.editor.key(key);
+    const text = pastable(key.data.replace(PASTE, "").replace(PASTE_END, ""));
+    const clean = { name: key.name, data: `${PASTE}${text}${PASTE_END}` };
+    if (text.length > LONG_PASTE) return this.editor.key(clean);
     pastedImage(text)
       .then((path) => {
-        if (path === undefined) return this.editor.key(key);
+        if (path === undefined) return this.editor.key(clean);
         const number = this.#images.size + 1;
         this.#images.set(number, path);
         this.editor.insert(`[image #${number}] `);
@@ -325,7 +343,11 @@ export class Terminal {
     this.#resume();
   }
 
+  /** Also when another one stopped it and let it go on. */
   #resume(): void {
+    const now = this.clock.monotonic();
+    if (now - this.#resumedAt < RESUME_MS) return;
+    this.#resumedAt = now;
     this.screen.stop();
     this.conversation.shorten(this.screen.rows);
     this.screen.start();
@@ -334,6 +356,7 @@ export class Terminal {
   #changed(): void {
     const state = this.link?.state;
     if (state !== undefined) this.mode = state.mode;
+    this.#startTicking();
     if (state?.model !== undefined) this.model = state.model;
     if (this.#isWaitingToDraw) return;
     // what tools write can come faster than anybody reads
@@ -345,16 +368,16 @@ export class Terminal {
     });
   }
 
-  #startTicking(): () => void {
-    let cancel: () => void;
-    const tick = (): void => {
-      cancel = this.clock.after(TICK_MS, tick);
-      if (this.link?.isRunning !== true) return;
+  /** As long as something runs. */
+  #startTicking(): void {
+    if (this.#isTicking || this.isLeaving || this.link?.isRunning !== true) return;
+    this.#isTicking = true;
+    this.clock.after(TICK_MS, () => {
+      this.#isTicking = false;
       this.tick += 1;
       this.draw();
-    };
-    cancel = this.clock.after(TICK_MS, tick);
-    return () => cancel();
+      this.#startTicking();
+    });
   }
 }
 

@@ -1,12 +1,13 @@
 /** `capstan acp`: an editor drives sessions over the pipes of the process. */
 
 import { resolve } from "node:path";
-import { Writable } from "node:stream";
 import type { Agent } from "@capstan/core";
 import type { Config } from "../config.ts";
+import { editorServers, serversOf } from "./acp-mcp-servers.ts";
 import { loadConfig } from "./config-file.ts";
 import { inertLine } from "./inert.ts";
 import { openAgent, openEngine } from "./open-agent.ts";
+import { protocolOnly } from "./protocol-output.ts";
 import { type Confinement, withSandbox } from "./sandbox-setting.ts";
 import { setUpAgent } from "./set-up-agent.ts";
 import { readSettings } from "./settings.ts";
@@ -37,9 +38,18 @@ export async function acpCommand(name: string, given: Config | undefined, flags:
   });
   for (const { line, verbose } of notes) if (!verbose) log(line);
   const [{ serveAcp }, engine] = await Promise.all([import("@capstan/acp"), openEngine(config)]);
-  const runtime = await openAgent({ engine, agent, config, settings, plugins, onRequest: undefined });
+  const editor = editorServers({ taken: serversOf(plugins), log, dataFolder: config?.dataFolder });
+  const runtime = await openAgent({
+    engine,
+    agent,
+    config,
+    settings,
+    plugins: [...plugins, editor.plugin],
+    onRequest: undefined,
+  });
   const actor = { id: "local", door: "acp" };
-  const door = serveAcp({ runtime, agent, actor, output, log, models: await modelChoices(agent) });
+  const models = await modelChoices(agent);
+  const door = serveAcp({ runtime, agent, actor, output, log, models, mcpServers: editor.connect });
   const leave = (): void => void door.close();
   for (const signal of SIGNALS) process.on(signal, leave);
   try {
@@ -59,17 +69,4 @@ async function modelChoices({
   const { usableModels } = await import("@capstan/models");
   const models = await usableModels();
   return models.flatMap(({ usable, model: id }) => (usable && id !== undefined ? [{ id, name: id }] : []));
-}
-
-/** The pipe of the protocol. Whatever else is written to standard output from now on, by whomever, goes to standard error. */
-function protocolOnly(): Writable {
-  const { stdout, stderr } = process;
-  const write = stdout.write.bind(stdout);
-  const output = new Writable({
-    decodeStrings: true,
-    write: (piece: Buffer, _encoding, done) => void write(piece, (error) => done(error)),
-  });
-  stdout.on("error", (error) => output.destroy(error));
-  stdout.write = stderr.write.bind(stderr) as typeof stdout.write; // the same two forms of call
-  return output;
 }

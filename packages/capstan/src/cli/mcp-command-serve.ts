@@ -5,6 +5,7 @@ import { CapstanError, sha256, systemClock, systemIds, type Runtime } from "@cap
 import type { Config } from "../config.ts";
 import { EXIT } from "./failure.ts";
 import { openAgent, openEngine } from "./open-agent.ts";
+import { protocolOnly } from "./protocol-output.ts";
 import { setUpAgent } from "./set-up-agent.ts";
 import { readSettings } from "./settings.ts";
 
@@ -24,6 +25,7 @@ const ids = systemIds(() => systemClock.now());
 
 /** Ends with the input, or with a signal. With `--http` nothing is written to standard output but the address. */
 export async function serveCommand(given: Config | undefined, flags: ServeFlags): Promise<number> {
+  const output = flags.http === true ? undefined : protocolOnly();
   const config = flags.config === undefined ? given : await (await import("./config-file.ts")).loadConfig(flags.config);
   const root = process.cwd();
   const settings = await readSettings();
@@ -43,8 +45,8 @@ export async function serveCommand(given: Config | undefined, flags: ServeFlags)
   const served = { runtime, agents: [agent], folder: root };
   const { serveMcp, listenMcp } = await import("@capstan/mcp/server");
   try {
-    if (flags.http !== true) {
-      const stdio = await serveMcp(served);
+    if (output !== undefined) {
+      const stdio = await serveMcp({ ...served, output });
       await Promise.race([stdio.ended, stopped]);
       await stdio.close();
       return EXIT.done;

@@ -81,8 +81,8 @@ export async function removeServer(name: string): Promise<number> {
   refuseAgents();
   const screen = newScreen();
   await changeServers((all) => {
-    const { [name]: found, ...rest } = all;
-    if (found === undefined) throw usage(`There is no server ${JSON.stringify(name)} in ${mcpFile(process.env)}`);
+    const { [name]: _removed, ...rest } = all;
+    if (!Object.hasOwn(all, name)) throw usage(`There is no server ${JSON.stringify(name)} in ${mcpFile(process.env)}`);
     return rest;
   });
   screen.data(inertLine(`Removed ${name}.`));
@@ -223,7 +223,15 @@ async function changeServers(change: (servers: Servers) => Servers): Promise<voi
   await makePrivateFolder(dirname(path));
   await mkdir(dirname(path), { recursive: true });
   const content = await readServers(path);
-  const changed = { ...content, mcpServers: change((content["mcpServers"] ?? {}) as Servers) };
+  const before = content["mcpServers"] ?? {};
+  const isMap = typeof before === "object" && !Array.isArray(before);
+  // beside `mcpServers` nothing else would be read any more
+  if (!isMap || (content["mcpServers"] === undefined && Object.keys(content).length > 0))
+    throw new CapstanError(
+      "config-invalid",
+      `${path}: its servers are not under "mcpServers"; put them there, by name`,
+    );
+  const changed = { ...content, mcpServers: change(before as Servers) };
   const draft = `${path}.${ids.random()}`;
   const file = await open(draft, "wx", 0o600);
   try {
@@ -242,8 +250,9 @@ async function readServers(path: string): Promise<Servers> {
   let text: string;
   try {
     text = await readFile(path, "utf8");
-  } catch {
-    return {};
+  } catch (cause) {
+    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return {};
+    throw new CapstanError("config-invalid", `${path} cannot be read: ${messageOf(cause)}`, { cause });
   }
   try {
     const value: unknown = JSON.parse(text);

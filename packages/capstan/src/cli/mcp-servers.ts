@@ -1,7 +1,7 @@
 /** Which MCP servers a command works with: the user's own in `mcp.json`, and those of a trusted folder's `.mcp.json` (G19). */
 
 import { readFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { CapstanError, messageOf, type Plugin } from "@capstan/core";
 import type { ConfigProblem, McpServerConfig } from "@capstan/mcp";
 import { type Env, homeFolders } from "../home-folders.ts";
@@ -31,22 +31,24 @@ export async function foundServers(trust: Trust | undefined, env: Env = process.
   const user = await readUserFile(env);
   const bytes = await trust?.read(MCP_FILE);
   if (user === undefined && bytes === undefined) return { servers: [], notes: [] };
-  const { normalizeServers } = await import("@capstan/mcp");
+  const { hasSameTools, normalizeServers } = await import("@capstan/mcp");
   const variables = (name: string): string | undefined => env[name];
   const own = normalizeServers(user, { variables });
   const notes: Note[] = [...problemNotes(mcpFile(env), own.problems)];
   const servers: FoundServer[] = own.servers.map((server) => ({ server, from: "user" }));
   if (trust === undefined || bytes === undefined) return { servers, notes };
   const file = join(trust.folder, MCP_FILE);
-  const project = normalizeServers(jsonOrNothing(bytes), { variables });
+  const project = normalizeServers(jsonOrNothing(bytes), { variables, folder: trust.folder });
   notes.push(...problemNotes(file, project.problems));
   for (const server of project.servers) {
-    if (servers.some((other) => other.server.name === server.name)) {
-      notes.push({
-        line: inertLine(`${file}: the server ${server.name} is not used: you have one of that name`),
-        verbose: true,
-      });
-    } else servers.push({ server: inFolder(server, trust.folder), from: "project" });
+    const same = servers.find((other) => hasSameTools(other.server.name, server.name));
+    if (same === undefined) servers.push({ server, from: "project" });
+    else {
+      const line = `${file}: the server ${server.name} is not used: you have one of that name`;
+      const like =
+        same.server.name === server.name ? "" : `, or so alike that nobody could tell them apart: ${same.server.name}`;
+      notes.push({ line: inertLine(`${line}${like}`), verbose: like === "" });
+    }
   }
   return { servers, notes };
 }
@@ -97,13 +99,6 @@ function jsonOrNothing(bytes: Uint8Array): unknown {
   } catch {
     return "not JSON";
   }
-}
-
-/** Programs of a project start in it. */
-function inFolder(server: McpServerConfig, folder: string): McpServerConfig {
-  const { transport } = server;
-  if (transport.type !== "stdio") return server;
-  return { ...server, transport: { ...transport, cwd: resolve(folder, transport.cwd ?? ".") } };
 }
 
 function problemNotes(file: string, problems: readonly ConfigProblem[]): readonly Note[] {

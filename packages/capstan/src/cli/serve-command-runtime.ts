@@ -26,6 +26,8 @@ export type DoorRuntime = {
   readonly agent: string;
   readonly agents: readonly string[];
   readonly folder: string;
+  /** Bytes that logs name by hash. */
+  readonly blob: (hash: string) => Promise<Uint8Array>;
   /** Lines for the operator. */
   readonly notes: readonly string[];
 };
@@ -54,7 +56,8 @@ export async function openDoorRuntime(given: Config | undefined, flags: DoorFlag
       }),
     });
     const names = agents.map((one) => one.name);
-    return { runtime, agent: agent.name, agents: names, folder, notes: shown(notes) };
+    const blob = (hash: string): Promise<Uint8Array> => engine.blob(hash);
+    return { runtime, agent: agent.name, agents: names, folder, blob, notes: shown(notes) };
   } catch (error) {
     await engine.close();
     throw error;

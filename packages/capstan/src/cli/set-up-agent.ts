@@ -35,6 +35,8 @@ export type AgentSetUp = {
   readonly settings: Settings;
   /** Of the runtime, beside those of the configuration. */
   readonly plugins: readonly Plugin[];
+  /** Of the coding agent: what it was given beside its own. */
+  readonly definitions?: Definitions;
   readonly notes: readonly Note[];
 };
 
@@ -65,6 +67,7 @@ export async function setUpAgent(place: AgentPlace): Promise<AgentSetUp> {
     agent: withRules(chosen, { ...rules, allow: [...(rules.allow ?? []), ...always.filter(isKnown)] }),
     settings: withAdded(settings, [{ allow: all }, ...added], isKnown),
     plugins,
+    ...(found.definitions !== undefined && { definitions: found.definitions }),
     notes: notesOf(found),
   };
 }

@@ -4,6 +4,7 @@ import { Writable } from "node:stream";
 import { serveStdio } from "@capstan/server/stdio";
 import type { Config } from "../config.ts";
 import { inertLine } from "./inert.ts";
+import { endSoon, keepWithoutReaders, untilSignal } from "./serve-command-end.ts";
 import { type DoorFlags, openDoorRuntime } from "./serve-command-runtime.ts";
 
 const CLOSE_GRACE_MS = 2_000;
@@ -11,19 +12,18 @@ const CLOSE_GRACE_MS = 2_000;
 /** Resolves with the exit code when the input ended, nobody reads any more, or a signal came. */
 export async function stdioCommand(name: string, given: Config | undefined, flags: DoorFlags): Promise<number> {
   const output = protocolOnly();
-  const stop = new AbortController();
-  const leave = (): void => stop.abort();
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-  for (const signal of signals) process.on(signal, leave);
+  keepWithoutReaders();
+  const told = untilSignal();
   const log = (line: string): void => void process.stderr.write(`${name}: ${inertLine(line)}\n`);
   const { runtime, agent, folder, notes } = await openDoorRuntime(given, flags);
   try {
     for (const note of notes) log(note);
-    await serveStdio({ runtime, agent, workspace: folder, output, log, signal: stop.signal });
+    await serveStdio({ runtime, agent, workspace: folder, output, log, signal: told.signal });
     return 0;
   } finally {
     await runtime.close({ graceMs: CLOSE_GRACE_MS });
-    for (const signal of signals) process.off(signal, leave);
+    told.forget();
+    endSoon();
   }
 }
 

@@ -2,8 +2,8 @@
 
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { type Agent, CapstanError, type PermissionMode, redactor, type Runtime } from "@capstan/core";
-import type { CommandInfo, TerminalEnd, TerminalHost } from "@capstan/tui";
+import { type Agent, CapstanError, messageOf, type PermissionMode, redactor, type Runtime } from "@capstan/core";
+import type { TerminalEnd, TerminalHost } from "@capstan/tui";
 import type { Config } from "../config.ts";
 import { providerSecrets, resolveModel } from "../open-runtime.ts";
 import { loadConfig } from "./config-file.ts";
@@ -17,6 +17,8 @@ import { readSettings } from "./settings.ts";
 import { createdFact, knownSummary } from "./stored-sessions.ts";
 import { terminalLine } from "./terminal-line.ts";
 import { keepTheme, type TerminalLook, terminalLook } from "./terminal-look.ts";
+import { openRemote } from "./terminal-remote.ts";
+import { slashCommands } from "./terminal-slash.ts";
 import { askTrust } from "./trust-command.ts";
 import { canOpenTerminal } from "./tui-command-line.ts";
 
@@ -30,6 +32,8 @@ export type TerminalFlags = {
   readonly config?: string;
   readonly cwd?: string;
   readonly sandbox?: Confinement;
+  /** Of a server: nothing runs here then. */
+  readonly url?: string;
 };
 
 const TITLE_LENGTH = 60;
@@ -44,25 +48,42 @@ export async function terminalCommand(
 ): Promise<number> {
   if (!canOpenTerminal(process))
     throw usage(`The terminal needs one: standard input and output are not; use "${name} run" here`);
-  const config = flags.config === undefined ? given : await loadConfig(flags.config);
   const look = await terminalLook(flags.theme);
-  let sessionId = flags.session;
-  let isFirst = true;
+  if (flags.url !== undefined) {
+    const end = await openRemote(flags.url, flags, look);
+    return end.type === "leave" ? leave(name, end, `--url ${flags.url} `) : EXIT.done; // it can open all that it lists
+  }
+  const config = flags.config === undefined ? given : await loadConfig(flags.config);
+  let opening: Opening = { name, config, flags, look, sessionId: flags.session, isFirst: true };
+  let before: Opening | undefined;
   for (;;) {
-    const end = await openOnce({ name, config, flags, look, sessionId, isFirst });
-    if (end.type === "leave") return leave(name, end);
-    sessionId = end.sessionId;
-    isFirst = false;
+    try {
+      const end = await openOnce(opening);
+      if (end.type === "leave") return await leave(name, end);
+      before = { ...opening, sessionId: end.from };
+      opening = { ...opening, sessionId: end.sessionId, isFirst: false };
+    } catch (error) {
+      if (before === undefined) throw error;
+      opening = { ...before, problem: messageOf(error) }; // one that cannot be opened leaves the person where they were
+      before = undefined;
+    }
   }
 }
 
-function leave(name: string, { code, sessionId, isRunning }: Extract<TerminalEnd, { type: "leave" }>): number {
+async function leave(
+  name: string,
+  { code, sessionId, isRunning }: Extract<TerminalEnd, { type: "leave" }>,
+  place = "",
+): Promise<number> {
   const typed = "npm_command" in process.env ? `npx ${name}` : name; // npm started it: it may not be on the PATH
   if (sessionId !== undefined) {
     const later = isRunning ? "the run is not finished; go on with it: " : "";
-    process.stdout.write(`${later}${typed} terminal --session ${sessionId}\n`);
+    const line = `${later}${typed} terminal ${place}--session ${sessionId}\n`;
+    await new Promise<void>((resolve) => process.stdout.write(line, () => resolve()));
   }
-  return code === 0 ? EXIT.done : EXIT.interrupted;
+  const exitCode = code === 0 ? EXIT.done : EXIT.interrupted;
+  if (isRunning) process.exit(exitCode); // a tool that does not end keeps nobody: what is acknowledged is on disk
+  return exitCode;
 }
 
 type Opening = {
@@ -73,6 +94,8 @@ type Opening = {
   readonly sessionId: string | undefined;
   /** Later ones are chosen in the terminal: what the command line says of the agent does not hold for them. */
   readonly isFirst: boolean;
+  /** Why another session could not be opened. */
+  readonly problem?: string;
 };
 
 async function openOnce(opening: Opening): Promise<TerminalEnd> {
@@ -85,19 +108,20 @@ async function openOnce(opening: Opening): Promise<TerminalEnd> {
       throw new CapstanError("workspace-missing", `There is no folder ${folder}; name one with --cwd`);
     const known = await knownSession(engine, opening, folder);
     const root = known?.root ?? folder;
-    const { agent, settings, plugins, notes, isDemo } = await agentFor(opening, known?.agent, root);
+    const { agent, settings, plugins, definitions, notes, isDemo } = await agentFor(opening, known?.agent, root);
     runtime = await openAgent({ engine, agent, config, settings, plugins, onRequest: undefined });
     const { openTerminal } = await import("@capstan/tui");
+    const own = [...(isDemo ? [NO_KEY] : []), ...(opening.problem === undefined ? [] : [opening.problem])];
     return await withSignals(runtime, () =>
       openTerminal({
-        runtime: runtime as Runtime, // set in the line before
+        runtime: (runtime as Runtime).as({ id: "local", door: "terminal" }), // set above
         agent: agent.name,
         sessionId: known?.id,
         folder: root,
         mode: flags.mode ?? settings.permission?.mode ?? agent.permission.mode ?? "ask",
         model: typeof agent.model === "string" ? agent.model : agent.model.id,
-        commands: commandsOf(agent),
-        notes: [...notes.filter(({ verbose }) => !verbose).map(({ line }) => line), ...(isDemo ? [NO_KEY] : [])],
+        commands: slashCommands(agent, plugins, definitions),
+        notes: [...notes.filter(({ verbose }) => !verbose).map(({ line }) => line), ...own],
         look,
         host: hostOf(agent, root),
       }),
@@ -161,14 +185,6 @@ async function agentFor(
     const agent = Object.freeze({ ...first.agent, model: DEMO_MODEL });
     return { ...first, agent, isDemo: true };
   }
-}
-
-/** Of the plugins that take up slash commands, by the lists that they were made with. */
-function commandsOf(_agent: Agent<unknown>): readonly CommandInfo[] {
-  return [
-    { name: "session", description: "what this session is" },
-    { name: "reset", description: "the model forgets what was said before" },
-  ];
 }
 
 function hostOf(agent: Agent<unknown>, root: string): TerminalHost {

@@ -31,6 +31,7 @@ export function addTerminal(program: Command, { name, config, act, filled }: Pla
     .option("--theme <name>", "how it looks", filled)
     .option("--config <file>", "take agents from this module or JSON file", filled)
     .option("--cwd <folder>", "the folder to work in", filled)
+    .option("--url <address>", "show the sessions of this server instead; its token is read from CAPSTAN_TOKEN", filled)
     .addOption(new Option("--sandbox <confinement>", "whether programs run in a sandbox").choices(choices))
     .action((flags: TerminalFlags) =>
       act(async () => (await import("./terminal-command.ts")).terminalCommand(name, config, flags)),

@@ -21,7 +21,9 @@ export function formFields(schema: Json | undefined): readonly FormField[] | und
   const properties = membersOf(root?.["properties"]);
   if (properties === undefined) return undefined;
   const required = Array.isArray(root?.["required"]) ? root["required"] : [];
-  return Object.entries(properties).map(([name, value]) => fieldOf(name, membersOf(value) ?? {}, required.includes(name)));
+  return Object.entries(properties).map(([name, value]) =>
+    fieldOf(name, membersOf(value) ?? {}, required.includes(name)),
+  );
 }
 
 function fieldOf(name: string, schema: Schema, required: boolean): FormField {

@@ -68,7 +68,9 @@ export function lineOf(event: Event): string {
 }
 
 function messageLine({ role, parts }: Message): string {
-  const kinds = parts.filter(({ type }) => type !== "text").map((part) => ("name" in part ? `${part.type} ${part.name}` : part.type));
+  const kinds = parts
+    .filter(({ type }) => type !== "text")
+    .map((part) => ("name" in part ? `${part.type} ${part.name}` : part.type));
   return [role, saidText(parts), ...kinds].filter((one) => one !== "").join(" · ");
 }
 
@@ -76,7 +78,9 @@ const ALWAYS = new Set(["type", "seq", "at", "key", "eph", "runId"]);
 
 function restLine(event: Event): string {
   const rest = Object.entries(event).filter(([name]) => !ALWAYS.has(name));
-  return rest.map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(" · ");
+  return rest
+    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(" · ");
 }
 
 /** Whether a row has the words in its type, its line or anywhere in it. */
@@ -93,11 +97,15 @@ export function causeOf(event: Event, facts: readonly Fact[]): Fact | undefined 
   switch (event.type) {
     case "tool.finished":
     case "tool.progress":
-      return last((fact) => fact.type === "tool.started" && fact.callId === event.callId) ?? callOf(event.callId, earlier);
+      return (
+        last((fact) => fact.type === "tool.started" && fact.callId === event.callId) ?? callOf(event.callId, earlier)
+      );
     case "tool.started":
       return callOf(event.callId, earlier);
     case "request.opened":
-      return "callId" in event.request && event.request.callId !== undefined ? callOf(event.request.callId, earlier) : runStart();
+      return "callId" in event.request && event.request.callId !== undefined
+        ? callOf(event.request.callId, earlier)
+        : runStart();
     case "request.resolved":
       return last((fact) => fact.type === "request.opened" && fact.requestId === event.requestId);
     case "task.finished":
@@ -107,7 +115,8 @@ export function causeOf(event: Event, facts: readonly Fact[]): Fact | undefined 
     case "run.started":
       return last((fact) => fact.type === "input.accepted" && fact.inputId === event.inputId);
     case "message.added":
-      if (event.inputId !== undefined) return last((fact) => fact.type === "input.accepted" && fact.inputId === event.inputId);
+      if (event.inputId !== undefined)
+        return last((fact) => fact.type === "input.accepted" && fact.inputId === event.inputId);
       return last((fact) => fact.type === "turn.started" && fact.runId === event.runId) ?? runStart();
     case "turn.finished":
     case "turn.reset":
@@ -126,7 +135,8 @@ export function causeOf(event: Event, facts: readonly Fact[]): Fact | undefined 
 function callOf(callId: string, facts: readonly Fact[]): Fact | undefined {
   return facts.findLast(
     (fact) =>
-      fact.type === "message.added" && fact.message.parts.some((part) => part.type === "tool-call" && part.callId === callId),
+      fact.type === "message.added" &&
+      fact.message.parts.some((part) => part.type === "tool-call" && part.callId === callId),
   );
 }
 

@@ -37,7 +37,14 @@ export type Overview = {
 export function overviewOf(state: SessionView): Overview {
   const { run, sessionId, agent, mode, createdAt, head, usage, contextTokens, status } = state;
   return {
-    ...{ sessionId, agent, mode, createdAt, head, usage, contextTokens, status },
+    sessionId,
+    agent,
+    mode,
+    createdAt,
+    head,
+    usage,
+    contextTokens,
+    status,
     ...(state.key !== undefined && { key: state.key }),
     ...(state.title !== undefined && { title: state.title }),
     ...(state.model !== undefined && { model: state.model }),
@@ -51,9 +58,10 @@ export function overviewOf(state: SessionView): Overview {
   };
 }
 
-/** Facts up to `head` are in it already; of those only the newest plan is taken. */
+/** Facts up to `head` are in it already; of those only the newest plan and model are taken. */
 export function withFact(before: Overview, fact: Fact): Overview {
   if (fact.type === "plan.updated") return { ...before, plan: fact.entries, head: Math.max(before.head, fact.seq) };
+  if (fact.type === "turn.started" && fact.seq <= before.head) return { ...before, model: fact.model };
   if (fact.seq <= before.head) return before;
   const after = { ...before, ...changeOf(before, fact), head: fact.seq };
   return { ...after, status: statusOf(before, after, fact) };

@@ -2,21 +2,33 @@
 
 import type { SessionSummary } from "@capstan/core";
 
-export type Row = { readonly session: SessionSummary; readonly depth: number; readonly children: number };
+export type Row = {
+  readonly session: SessionSummary;
+  readonly depth: number;
+  readonly children: number;
+  /** Open requests of the session, and of those below it that have no row of their own. */
+  readonly waiting: number;
+};
 
-/** Newest first, sub-agents right below their parents in the order they were started; those of `folded` are left out. */
+/** Newest first, sub-agents right below their parents in the order they were started; only those of `unfolded` are shown. */
 export function rowsOf(sessions: readonly SessionSummary[], unfolded: ReadonlySet<string>): readonly Row[] {
   const known = new Set(sessions.map(({ sessionId }) => sessionId));
   const children = childrenOf(sessions);
   const rows: Row[] = [];
   const add = (session: SessionSummary, depth: number): void => {
     const below = children.get(session.sessionId) ?? [];
-    rows.push({ session, depth, children: below.length });
-    if (unfolded.has(session.sessionId)) for (const child of below) add(child, depth + 1);
+    const open = unfolded.has(session.sessionId);
+    const waiting = open ? session.openRequests.length : waitingIn(session, children);
+    rows.push({ session, depth, children: below.length, waiting });
+    if (open) for (const child of below) add(child, depth + 1);
   };
-  for (const session of sessions)
-    if (session.parent === undefined || !known.has(session.parent)) add(session, 0);
+  for (const session of sessions) if (session.parent === undefined || !known.has(session.parent)) add(session, 0);
   return rows;
+}
+
+function waitingIn(session: SessionSummary, children: ReadonlyMap<string, readonly SessionSummary[]>): number {
+  const below = children.get(session.sessionId) ?? [];
+  return below.reduce((sum, child) => sum + waitingIn(child, children), session.openRequests.length);
 }
 
 export function childrenOf(sessions: readonly SessionSummary[]): ReadonlyMap<string, readonly SessionSummary[]> {
@@ -38,7 +50,12 @@ export function familyOf(sessions: readonly SessionSummary[], sessionId: string)
   return family;
 }
 
-export function nameOf({ title, key, agent, sessionId }: Pick<SessionSummary, "title" | "key" | "agent" | "sessionId">): string {
+export function nameOf({
+  title,
+  key,
+  agent,
+  sessionId,
+}: Pick<SessionSummary, "title" | "key" | "agent" | "sessionId">): string {
   if (title !== undefined && title.trim() !== "") return title;
   if (key !== undefined && !/^(send|create|chat)\//.test(key)) return key;
   return `${agent} · ${sessionId.slice(-6)}`;

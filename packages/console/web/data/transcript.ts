@@ -1,6 +1,6 @@
 /** The conversation as a fold of facts: items in buckets of their `seq`, so that what is above or below never moves one. */
 
-import type { Fact, FactOf, Json, Message, RequestBody } from "@capstan/core";
+import type { Fact, FactOf, Json, RequestBody } from "@capstan/core";
 import type { CallItem, Item } from "./item.ts";
 
 /** Facts whose items are drawn, measured and hidden together. */
@@ -106,7 +106,13 @@ export class Transcript {
         this.#push({ ...newCall(callId, name, input), ...place });
       } else if (part.type === "source") {
         const title = `Source: ${part.title ?? part.url ?? part.id}`;
-        this.#push({ kind: "note", tone: "info", ...place, title, ...(part.url !== undefined && { detail: part.url }) });
+        this.#push({
+          kind: "note",
+          tone: "info",
+          ...place,
+          title,
+          ...(part.url !== undefined && { detail: part.url }),
+        });
       } else if (part.type === "tool-result") {
         this.#change(part.callId, { output: part.output, status: part.output.isError === true ? "error" : "ok" });
       }
@@ -180,7 +186,8 @@ function noteOf(fact: Fact): Note | undefined {
   }
   if (fact.type === "turn.finished" && fact.error !== undefined)
     return { tone: "error", title: "The model call failed", detail: `${fact.error.code}: ${fact.error.message}` };
-  if (fact.type === "run.resumed" && fact.by === "recovery") return { tone: "info", title: "Taken up again after a stop" };
+  if (fact.type === "run.resumed" && fact.by === "recovery")
+    return { tone: "info", title: "Taken up again after a stop" };
   if (fact.type === "session.created" && fact.forkedFrom !== undefined)
     return { tone: "info", title: `Forked from ${fact.forkedFrom.sessionId} at fact ${fact.forkedFrom.seq}` };
   return undefined;
@@ -188,6 +195,15 @@ function noteOf(fact: Fact): Note | undefined {
 
 export function newCall(callId: string, name: string, input: Json): CallItem {
   const place = { id: callId, seq: 0, at: 0 };
-  return { kind: "call", ...place, callId, name, title: name, toolKind: "other", status: "proposed", input, progress: "" };
+  return {
+    kind: "call",
+    ...place,
+    callId,
+    name,
+    title: name,
+    toolKind: "other",
+    status: "proposed",
+    input,
+    progress: "",
+  };
 }
-

@@ -15,7 +15,8 @@ export function ClientToolRequest({ body, respond }: { readonly body: Body; read
   return (
     <div className="space-y-2.5">
       <p>
-        The model called <code className="font-mono text-[12.5px] font-semibold">{body.tool}</code> and waits for its result.
+        The model called <code className="font-mono text-[12.5px] font-semibold">{body.tool}</code> and waits for its
+        result.
       </p>
       <InputView input={body.input} />
       <textarea

@@ -18,8 +18,8 @@ export function DoubtRequest({ body, respond }: { readonly body: Body; readonly 
   return (
     <div className="space-y-2.5">
       <p>
-        <code className="font-mono text-[12.5px] font-semibold">{body.tool}</code> was started at {wholeTime(body.startedAt)}, and
-        nobody saw how it ended. Look whether it happened.
+        <code className="font-mono text-[12.5px] font-semibold">{body.tool}</code> was started at{" "}
+        {wholeTime(body.startedAt)}, and nobody saw how it ended. Look whether it happened.
       </p>
       <InputView input={body.input} />
       <div className="grid gap-2 sm:grid-cols-3">

@@ -34,7 +34,13 @@ export function FormRequest({ body, respond }: { readonly body: Body; readonly r
         />
       ))}
       {fields === undefined && schema !== undefined && (
-        <textarea aria-label="Content as JSON" value={json} rows={4} onChange={(event) => setJson(event.target.value)} className="field code" />
+        <textarea
+          aria-label="Content as JSON"
+          value={json}
+          rows={4}
+          onChange={(event) => setJson(event.target.value)}
+          className="field code"
+        />
       )}
       <div className="flex gap-2">
         <button type="submit" className="button primary" disabled={content === undefined}>
@@ -80,7 +86,12 @@ function Field({ field, value, change }: FieldProps): ReactElement {
     <div>
       {type === "boolean" ? (
         <label className="flex cursor-pointer items-center gap-2">
-          <input type="checkbox" className="accent-accent" checked={value === true} onChange={(event) => change(event.target.checked)} />
+          <input
+            type="checkbox"
+            className="accent-accent"
+            checked={value === true}
+            onChange={(event) => change(event.target.checked)}
+          />
           {label}
         </label>
       ) : (
@@ -96,12 +107,23 @@ function Field({ field, value, change }: FieldProps): ReactElement {
   );
 }
 
-type ControlProps = { readonly id: string; readonly field: FormField; readonly value: string; readonly change: (value: string) => void };
+type ControlProps = {
+  readonly id: string;
+  readonly field: FormField;
+  readonly value: string;
+  readonly change: (value: string) => void;
+};
 
 function Control({ id, field: { type, choices, required }, value, change }: ControlProps): ReactElement {
   if (type === "choice")
     return (
-      <select id={id} required={required} value={value} onChange={(event) => change(event.target.value)} className="field">
+      <select
+        id={id}
+        required={required}
+        value={value}
+        onChange={(event) => change(event.target.value)}
+        className="field"
+      >
         <option value="">choose…</option>
         {choices.map((choice) => (
           <option key={choice}>{choice}</option>
@@ -109,7 +131,16 @@ function Control({ id, field: { type, choices, required }, value, change }: Cont
       </select>
     );
   if (type === "json")
-    return <textarea id={id} required={required} value={value} rows={3} onChange={(event) => change(event.target.value)} className="field code" />;
+    return (
+      <textarea
+        id={id}
+        required={required}
+        value={value}
+        rows={3}
+        onChange={(event) => change(event.target.value)}
+        className="field code"
+      />
+    );
   const numeric = type !== "text";
   return (
     <input

@@ -27,14 +27,17 @@ export function PermissionRequest({ body, respond }: { readonly body: Body; read
       ...(changed !== undefined && { input: changed.value }),
       ...(scope !== "once" && { remember: scope }),
     });
-  const refuse = (): void => respond({ type: "permission", allow: false, ...(why.trim() !== "" && { reason: why.trim() }) });
+  const refuse = (): void =>
+    respond({ type: "permission", allow: false, ...(why.trim() !== "" && { reason: why.trim() }) });
   return (
     <div className="space-y-2.5">
       <p className="text-[14.5px] break-words">
         <code className="rounded bg-sunken px-1.5 py-0.5 font-mono text-[12.5px] font-semibold">{tool}</code>{" "}
         {title !== tool && <span className="font-semibold">{title}</span>}
         {reason !== undefined && <span className="mt-1 block text-[13px] text-soft">{reason}</span>}
-        {binding.cwd !== undefined && <span className="mt-0.5 block font-mono text-[12px] text-muted">in {binding.cwd}</span>}
+        {binding.cwd !== undefined && (
+          <span className="mt-0.5 block font-mono text-[12px] text-muted">in {binding.cwd}</span>
+        )}
       </p>
       {edited === undefined ? (
         <InputView input={input} />

@@ -24,10 +24,18 @@ export function PlanRequest({ body, respond }: { readonly body: Body; readonly r
         className="field"
       />
       <div className="flex flex-wrap gap-2">
-        <button type="button" className="button primary" onClick={() => respond({ type: "plan", allow: true, ...reason })}>
+        <button
+          type="button"
+          className="button primary"
+          onClick={() => respond({ type: "plan", allow: true, ...reason })}
+        >
           Approve the plan
         </button>
-        <button type="button" className="button danger" onClick={() => respond({ type: "plan", allow: false, ...reason })}>
+        <button
+          type="button"
+          className="button danger"
+          onClick={() => respond({ type: "plan", allow: false, ...reason })}
+        >
           Send it back
         </button>
       </div>

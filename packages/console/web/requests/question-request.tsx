@@ -50,7 +50,8 @@ function Question({ item, chosen, choose }: Props): ReactElement {
   };
   const setOther = (other: string): void =>
     choose({ ...chosen, other, otherOn: true, labels: multiSelect ? chosen.labels : [] });
-  const box = "flex cursor-pointer items-start gap-2.5 rounded-lg border border-line bg-raised px-3 py-2 has-checked:border-accent has-checked:bg-accent-wash";
+  const box =
+    "flex cursor-pointer items-start gap-2.5 rounded-lg border border-line bg-raised px-3 py-2 has-checked:border-accent has-checked:bg-accent-wash";
   return (
     <fieldset>
       <legend className="mb-1.5 text-[14.5px] font-semibold">
@@ -80,7 +81,9 @@ function Question({ item, chosen, choose }: Props): ReactElement {
             aria-label={`${header}: something else`}
             className="mt-1.5 accent-accent"
             checked={chosen.otherOn}
-            onChange={(event) => choose({ ...chosen, otherOn: event.target.checked, labels: multiSelect ? chosen.labels : [] })}
+            onChange={(event) =>
+              choose({ ...chosen, otherOn: event.target.checked, labels: multiSelect ? chosen.labels : [] })
+            }
           />
           <input
             aria-label={`${header}: own words`}

@@ -5,7 +5,7 @@ import type { Answer, OpenRequest, RequestBody } from "@capstan/core";
 import { messageOf } from "../api/connection.ts";
 import { duration } from "../format.ts";
 import { useSessions, useShared } from "../view/console-context.ts";
-import { hashOf } from "../view/hash-route.ts";
+import { hashOf } from "../data/route.ts";
 import { Icon, type IconName } from "../view/icon.tsx";
 import { useNow } from "../view/now.ts";
 import { nameOf } from "../data/session-tree.ts";

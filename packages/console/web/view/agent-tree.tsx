@@ -6,8 +6,8 @@ import { tokensOf } from "../data/overview.ts";
 import { childrenOf, nameOf } from "../data/session-tree.ts";
 import { count } from "../format.ts";
 import { useSessions } from "./console-context.ts";
-import { Group } from "./details.tsx";
-import { hashOf } from "./hash-route.ts";
+import { Group } from "./group.tsx";
+import { hashOf } from "../data/route.ts";
 import { StatusDot } from "./status.tsx";
 
 const MOST = 200;
@@ -42,7 +42,7 @@ export function AgentTree({ sessionId }: { readonly sessionId: string }): ReactE
 function nodesOf(sessions: readonly SessionSummary[], sessionId: string): readonly Node[] {
   const byId = new Map(sessions.map((session) => [session.sessionId, session]));
   let root = byId.get(sessionId);
-  for (const seen = new Set<string>(); root?.parent !== undefined && byId.has(root.parent) && !seen.has(root.parent); ) {
+  for (const seen = new Set<string>(); root?.parent !== undefined && byId.has(root.parent) && !seen.has(root.parent);) {
     seen.add(root.parent);
     root = byId.get(root.parent);
   }

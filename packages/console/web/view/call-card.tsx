@@ -4,7 +4,7 @@ import { type ReactElement, useState } from "react";
 import type { CallItem, CallStatus } from "../data/item.ts";
 import type { ToolKind } from "@capstan/core";
 import { duration, inputLine } from "../format.ts";
-import { hashOf } from "./hash-route.ts";
+import { hashOf } from "../data/route.ts";
 import { Icon, type IconName } from "./icon.tsx";
 import { InputView } from "./input-view.tsx";
 import { ToolOutputView } from "./tool-output-view.tsx";

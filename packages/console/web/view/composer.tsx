@@ -1,14 +1,11 @@
 /** Where one speaks to a session: sends, or, while it works, queues, steers or interrupts. */
 
-import { type KeyboardEvent, type ReactElement, useRef, useState } from "react";
-import type { IfBusy } from "@capstan/core";
-import { messageOf } from "../api/connection.ts";
+import { type KeyboardEvent, type ReactElement, useState } from "react";
 import type { Overview } from "../data/overview.ts";
 import { saidText } from "../format.ts";
-import { useShared } from "./console-context.ts";
 import { Icon } from "./icon.tsx";
+import { useSending, type When } from "./sending.ts";
 
-type When = Exclude<IfBusy, "reject">;
 const WHENS: readonly (readonly [When, string, string])[] = [
   ["queue", "Queue", "Runs after what goes on now"],
   ["steer", "Steer", "The model reads it at the end of its turn"],
@@ -21,6 +18,7 @@ export function Composer({ overview }: { readonly overview: Overview }): ReactEl
   const [text, setText] = useState("");
   const [when, setWhen] = useState<When>("queue");
   const working = run !== undefined || queue.length > 0;
+  const word = working ? (WHENS.find(([value]) => value === when)?.[1] ?? "Send") : "Send";
   const submit = async (): Promise<void> => {
     if (text.trim() === "" || busy) return;
     if (await send(text, working ? when : "queue")) setText("");
@@ -56,14 +54,8 @@ export function Composer({ overview }: { readonly overview: Overview }): ReactEl
           <div className="flex flex-wrap items-center gap-2 px-2 pb-2">
             {working && <Choice when={when} setWhen={setWhen} />}
             <span className="flex-1" />
-            {run !== undefined && (
-              <button type="button" className="button danger" onClick={() => void stop()}>
-                <Icon name="stop" size={14} /> Stop
-              </button>
-            )}
-            <button type="submit" className="button primary" disabled={busy || text.trim() === ""}>
-              <Icon name="send" size={14} /> {working ? (WHENS.find(([value]) => value === when)?.[1] ?? "Send") : "Send"}
-            </button>
+            {run !== undefined && <Stop stop={stop} />}
+            <Submit word={word} short={working} disabled={busy || text.trim() === ""} />
           </div>
         </div>
         {problem !== undefined && (
@@ -76,54 +68,23 @@ export function Composer({ overview }: { readonly overview: Overview }): ReactEl
   );
 }
 
-type Sending = {
-  readonly busy: boolean;
-  readonly problem: string | undefined;
-  readonly send: (input: string, ifBusy: When) => Promise<boolean>;
-  readonly stop: () => Promise<boolean>;
-  readonly withdraw: (inputId: string) => Promise<boolean>;
-};
-
-function useSending(sessionId: string): Sending {
-  const { connection, list } = useShared();
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string>();
-  /** The same text is sent under the same key until it was taken: an answer that got lost makes no second run. */
-  const key = useRef<{ readonly text: string; readonly id: string }>(undefined);
-  const path = `sessions/${encodeURIComponent(sessionId)}`;
-  const act = async (work: () => Promise<unknown>): Promise<boolean> => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      await work();
-      void list.refresh();
-      return true;
-    } catch (error) {
-      setProblem(messageOf(error));
-      return false;
-    } finally {
-      setBusy(false);
-    }
-  };
-  return {
-    busy,
-    problem,
-    async send(input, ifBusy) {
-      const text = `${ifBusy} ${input}`;
-      if (key.current?.text !== text) key.current = { text, id: newKey() };
-      const idempotencyKey = key.current.id;
-      const sent = await act(() => connection.ask(`${path}/send`, { method: "POST", body: { input, ifBusy }, idempotencyKey }));
-      if (sent) key.current = undefined;
-      return sent;
-    },
-    stop: () => act(() => connection.ask(`${path}/interrupt`, { method: "POST", body: {} })),
-    withdraw: (inputId) => act(() => connection.ask(`${path}/withdraw`, { method: "POST", body: { inputId } })),
-  };
+function Stop({ stop }: { readonly stop: () => Promise<boolean> }): ReactElement {
+  return (
+    <button type="button" className="button danger" onClick={() => void stop()}>
+      <Icon name="stop" size={14} /> <span className="sr-only sm:not-sr-only">Stop</span>
+    </button>
+  );
 }
 
-/** `randomUUID` is there on the loopback and over TLS only. */
-export function newKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+type SubmitProps = { readonly word: string; readonly short: boolean; readonly disabled: boolean };
+
+function Submit({ word, short, disabled }: SubmitProps): ReactElement {
+  return (
+    <button type="submit" className="button primary" disabled={disabled}>
+      <Icon name="send" size={14} />
+      <span className={short ? "sr-only sm:not-sr-only" : ""}>{word}</span>
+    </button>
+  );
 }
 
 function Choice({ when, setWhen }: { readonly when: When; readonly setWhen: (when: When) => void }): ReactElement {
@@ -135,7 +96,13 @@ function Choice({ when, setWhen }: { readonly when: When; readonly setWhen: (whe
           title={title}
           className="cursor-pointer rounded-md px-2.5 py-1 text-[12px] font-semibold text-muted has-checked:bg-raised has-checked:text-ink has-checked:shadow-sm has-focus-visible:outline-2 has-focus-visible:outline-accent"
         >
-          <input type="radio" name="when" className="sr-only" checked={when === value} onChange={() => setWhen(value)} />
+          <input
+            type="radio"
+            name="when"
+            className="sr-only"
+            checked={when === value}
+            onChange={() => setWhen(value)}
+          />
           {word}
         </label>
       ))}
@@ -153,7 +120,12 @@ function Queue({ queue, withdraw }: Queued): ReactElement | null {
         <li key={inputId} className="flex items-center gap-2 rounded-lg bg-sunken py-0.5 pr-1 pl-3 text-[13px]">
           <span className="label">{ifBusy === "steer" ? "steer" : "queued"}</span>
           <span className="min-w-0 flex-1 truncate text-soft">{saidText(parts)}</span>
-          <button type="button" className="button quiet min-h-7 px-1" aria-label="Take back" onClick={() => void withdraw(inputId)}>
+          <button
+            type="button"
+            className="button quiet min-h-7 px-1"
+            aria-label="Take back"
+            onClick={() => void withdraw(inputId)}
+          >
             <Icon name="cross" size={13} />
           </button>
         </li>

@@ -15,7 +15,12 @@ export function CopyButton({ text, name, word }: Props): ReactElement {
     setTimeout(() => setSaid(undefined), SAID_MS);
   };
   return (
-    <button type="button" aria-label={said === undefined ? name : said} onClick={() => void copy()} className="button quiet min-h-6 px-1.5 py-0.5">
+    <button
+      type="button"
+      aria-label={said === undefined ? name : said}
+      onClick={() => void copy()}
+      className="button quiet min-h-6 px-1.5 py-0.5"
+    >
       <Icon name={said === "copied" ? "check" : said === "failed" ? "cross" : "copy"} size={13} />
       {word}
     </button>

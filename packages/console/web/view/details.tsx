@@ -1,19 +1,23 @@
 /** What there is to know about a session beside what was said: numbers, plan, sub-agents, and what can be done with it. */
 
-import { type ReactElement, type ReactNode, useState } from "react";
-import { messageOf } from "../api/connection.ts";
+import type { ReactElement } from "react";
 import { type Overview, tokensOf } from "../data/overview.ts";
-import { nameOf } from "../data/session-tree.ts";
 import { count, duration, money, wholeTime } from "../format.ts";
+import { Acts } from "./acts.tsx";
 import { AgentTree } from "./agent-tree.tsx";
-import { useShared } from "./console-context.ts";
 import { CopyButton } from "./copy-button.tsx";
-import { go } from "./hash-route.ts";
+import { Group } from "./group.tsx";
 import { Icon } from "./icon.tsx";
 import { Plan } from "./item-view.tsx";
 import { useNow } from "./now.ts";
 
-export function Details({ overview, close }: { readonly overview: Overview; readonly close: () => void }): ReactElement {
+export function Details({
+  overview,
+  close,
+}: {
+  readonly overview: Overview;
+  readonly close: () => void;
+}): ReactElement {
   const { plan, sessionId } = overview;
   return (
     <aside
@@ -41,15 +45,6 @@ export function Details({ overview, close }: { readonly overview: Overview; read
   );
 }
 
-export function Group({ title, children }: { readonly title: string; readonly children: ReactNode }): ReactElement {
-  return (
-    <section aria-label={title}>
-      <h3 className="label mb-2">{title}</h3>
-      {children}
-    </section>
-  );
-}
-
 function Numbers({ overview }: { readonly overview: Overview }): ReactElement {
   const { usage, run, contextTokens, contextSize } = overview;
   const { inputTokens, outputTokens, cacheReadTokens = 0, cacheWriteTokens = 0, costMicroUsd } = usage;
@@ -73,7 +68,10 @@ function Running({ run }: { readonly run: NonNullable<Overview["run"]> }): React
   return (
     <>
       <Number name="This run" value={duration(Math.max(0, Math.floor((now - run.startedAt) / 1_000) * 1_000))} />
-      <Number name="Turns" value={run.limits.turns === undefined ? `${run.turns}` : `${run.turns} of ${run.limits.turns}`} />
+      <Number
+        name="Turns"
+        value={run.limits.turns === undefined ? `${run.turns}` : `${run.turns} of ${run.limits.turns}`}
+      />
     </>
   );
 }
@@ -100,7 +98,10 @@ function Context({ tokens, size }: { readonly tokens: number; readonly size: num
       </p>
       {share !== undefined && (
         <div className="mt-1 h-1.5 overflow-hidden rounded-full bg-sunken">
-          <div className={`h-full rounded-full ${share > 0.8 ? "bg-bad" : "bg-accent"}`} style={{ width: `${share * 100}%` }} />
+          <div
+            className={`h-full rounded-full ${share > 0.8 ? "bg-bad" : "bg-accent"}`}
+            style={{ width: `${share * 100}%` }}
+          />
         </div>
       )}
     </div>
@@ -132,57 +133,6 @@ function About({ overview }: { readonly overview: Overview }): ReactElement {
           ),
         )}
       </dl>
-    </Group>
-  );
-}
-
-function Acts({ overview }: { readonly overview: Overview }): ReactElement {
-  const { sessionId, title = "" } = overview;
-  const { connection, list } = useShared();
-  const [name, setName] = useState(title);
-  const [sure, setSure] = useState(false);
-  const [problem, setProblem] = useState<string>();
-  const path = `sessions/${encodeURIComponent(sessionId)}`;
-  const act = (work: () => Promise<void>): void => {
-    setProblem(undefined);
-    void work()
-      .then(() => list.refresh())
-      .catch((error: unknown) => setProblem(messageOf(error)));
-  };
-  const rename = async (): Promise<void> => connection.ask(path, { method: "PATCH", body: { title: name.trim() } });
-  const fork = async (): Promise<void> => {
-    const { id } = await connection.ask<{ id: string }>(`${path}/fork`, { method: "POST", body: {} });
-    go({ page: "session", sessionId: id });
-  };
-  const remove = async (): Promise<void> => {
-    await connection.ask(path, { method: "DELETE" });
-    go({ page: "home" });
-  };
-  return (
-    <Group title="Actions">
-      <form
-        className="mb-2 flex gap-2"
-        onSubmit={(event) => {
-          event.preventDefault();
-          act(rename);
-        }}
-      >
-        <input aria-label="Title" placeholder={nameOf(overview)} value={name} onChange={(event) => setName(event.target.value)} className="field" />
-        <button type="submit" className="button" disabled={name.trim() === "" || name.trim() === title}>
-          Rename
-        </button>
-      </form>
-      <div className="flex gap-2">
-        <button type="button" className="button" onClick={() => act(fork)}>
-          <Icon name="fork" size={14} /> Fork
-        </button>
-        <button type="button" className="button danger" onBlur={() => setSure(false)} onClick={() => (sure ? act(remove) : setSure(true))}>
-          {sure ? "Really remove?" : "Remove"}
-        </button>
-      </div>
-      <p role="alert" className="mt-1.5 text-[13px] text-bad">
-        {problem}
-      </p>
     </Group>
   );
 }

@@ -12,7 +12,11 @@ const LOOK: { readonly [type in DiffLine["type"]]: readonly [sign: string, look:
   skip: ["⋯", "text-muted"],
 };
 
-export const DiffView = memo(function DiffView({ diff: { path, before, after } }: { readonly diff: Omit<DiffPart, "type"> }): ReactElement {
+export const DiffView = memo(function DiffView({
+  diff: { path, before, after },
+}: {
+  readonly diff: Omit<DiffPart, "type">;
+}): ReactElement {
   const lines = lineDiff(before ?? "", after);
   const added = lines.filter(({ type }) => type === "new").length;
   const removed = lines.filter(({ type }) => type === "gone").length;
@@ -34,7 +38,9 @@ export const DiffView = memo(function DiffView({ diff: { path, before, after } }
             ))}
           </tbody>
         </table>
-        {lines.length > MOST_LINES && <p className="px-3 py-1 text-[12px] text-muted">… {lines.length - MOST_LINES} more lines</p>}
+        {lines.length > MOST_LINES && (
+          <p className="px-3 py-1 text-[12px] text-muted">… {lines.length - MOST_LINES} more lines</p>
+        )}
       </div>
     </figure>
   );

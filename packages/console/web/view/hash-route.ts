@@ -1,10 +1,7 @@
 /** Where in the console somebody is, kept in the part of the address that no server sees. */
 
 import { useSyncExternalStore } from "react";
-
-export type Route =
-  | { readonly page: "home" | "new" | "inbox" }
-  | { readonly page: "session" | "inspect"; readonly sessionId: string; readonly seq?: number };
+import { hashOf, parseRoute, type Route } from "../data/route.ts";
 
 export function useRoute(): Route {
   const hash = useSyncExternalStore(subscribe, () => location.hash);
@@ -13,28 +10,6 @@ export function useRoute(): Route {
 
 export function go(route: Route): void {
   location.hash = hashOf(route);
-}
-
-export function hashOf(route: Route): string {
-  if (!("sessionId" in route)) return route.page === "home" ? "#/" : `#/${route.page}`;
-  const seq = route.seq === undefined ? "" : `/${route.seq}`;
-  return `#/${route.page}/${encodeURIComponent(route.sessionId)}${seq}`;
-}
-
-export function parseRoute(hash: string): Route {
-  const [, page = "", id, seq] = hash.split("/");
-  if (page === "new" || page === "inbox") return { page };
-  if ((page !== "session" && page !== "inspect") || id === undefined || id === "") return { page: "home" };
-  const at = Number(seq);
-  return { page, sessionId: decoded(id), ...(Number.isSafeInteger(at) && at > 0 && { seq: at }) };
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 function subscribe(changed: () => void): () => void {

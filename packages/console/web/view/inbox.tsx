@@ -2,9 +2,9 @@
 
 import type { ReactElement } from "react";
 import { RequestCard } from "../requests/request-card.tsx";
+import { BackToList } from "./back-to-list.tsx";
 import { useSessions } from "./console-context.ts";
 import { Icon } from "./icon.tsx";
-import { BackToList } from "./shell.tsx";
 
 const MOST = 50;
 

@@ -104,7 +104,7 @@ function answerWords({ request, answer }: AnsweredItem): string {
     }
     case "question":
       return Object.entries(answer.answers)
-        .map(([header, value]) => `${header}: ${Array.isArray(value) ? value.join(", ") : value}`)
+        .map(([header, value]) => `${header}: ${typeof value === "string" ? value : value.join(", ")}`)
         .join("; ");
     case "form":
       return answer.decline === true ? "Form declined" : "Form sent";
@@ -149,10 +149,14 @@ export function Plan({ entries }: { readonly entries: readonly PlanEntry[] }): R
     <ol aria-label="Plan" className="my-3 space-y-1 rounded-xl border border-line bg-panel px-4 py-3 text-[13.5px]">
       {entries.map(({ content, status }, index) => (
         <li key={index} className="flex items-start gap-2">
-          <span className={`mt-0.5 ${status === "completed" ? "text-good" : status === "in-progress" ? "text-accent" : "text-muted"}`}>
+          <span
+            className={`mt-0.5 ${status === "completed" ? "text-good" : status === "in-progress" ? "text-accent" : "text-muted"}`}
+          >
             <Icon name={status === "completed" ? "check" : status === "in-progress" ? "bolt" : "list"} size={14} />
           </span>
-          <span className={status === "completed" || status === "cancelled" ? "text-muted line-through" : ""}>{content}</span>
+          <span className={status === "completed" || status === "cancelled" ? "text-muted line-through" : ""}>
+            {content}
+          </span>
           <span className="sr-only">({status})</span>
         </li>
       ))}
@@ -160,9 +164,17 @@ export function Plan({ entries }: { readonly entries: readonly PlanEntry[] }): R
   );
 }
 
-const TONES = { info: "bg-sunken text-soft", warning: "bg-accent-wash text-accent", error: "bg-bad-wash text-bad" } as const;
+const TONES = {
+  info: "bg-sunken text-soft",
+  warning: "bg-accent-wash text-accent",
+  error: "bg-bad-wash text-bad",
+} as const;
 
-function Note({ item: { tone, title, detail } }: { readonly item: Pick<NoteItem, "tone" | "title" | "detail"> }): ReactElement {
+function Note({
+  item: { tone, title, detail },
+}: {
+  readonly item: Pick<NoteItem, "tone" | "title" | "detail">;
+}): ReactElement {
   const look = `my-3 rounded-lg px-3 py-1.5 text-[13px] ${TONES[tone]}`;
   if (detail === undefined || detail === "") return <p className={look}>{title}</p>;
   return (

@@ -49,8 +49,8 @@ export function Login({ signIn }: { readonly signIn: (token: string) => void }):
           {busy ? "Signing in…" : "Sign in"}
         </button>
         <p id="token-help" className="mt-5 border-t border-line pt-4 text-[13px] text-muted">
-          <code className="font-mono text-[12px] text-soft">capstan serve</code> says which file holds the token. It stays
-          in this tab and is forgotten when the tab is closed.
+          <code className="font-mono text-[12px] text-soft">capstan serve</code> says which file holds the token. It
+          stays in this tab and is forgotten when the tab is closed.
         </p>
       </form>
     </main>

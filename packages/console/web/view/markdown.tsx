@@ -7,42 +7,48 @@ import { isSafeUrl } from "./safe-url.ts";
 /** Above this a text is shown as it is: to take it apart again for each delta would hold the page up. */
 const MOST_CHARS = 200_000;
 
-type Children = { readonly children?: ReactNode };
-
 const COMPONENTS: Components = {
   a: ({ href, children }) => <SafeLink href={href}>{children}</SafeLink>,
   img: ({ src, alt }) => (
-    <SafeLink href={typeof src === "string" ? src : undefined}>{`[image: ${alt === undefined || alt === "" ? "unnamed" : alt}]`}</SafeLink>
+    <SafeLink
+      href={typeof src === "string" ? src : undefined}
+    >{`[image: ${alt === undefined || alt === "" ? "unnamed" : alt}]`}</SafeLink>
   ),
-  h1: ({ children }: Children) => <h2>{children}</h2>,
-  h2: ({ children }: Children) => <h3>{children}</h3>,
-  h3: ({ children }: Children) => <h4>{children}</h4>,
-  h4: ({ children }: Children) => <h4>{children}</h4>,
-  h5: ({ children }: Children) => <h4>{children}</h4>,
-  h6: ({ children }: Children) => <h4>{children}</h4>,
-  p: ({ children }: Children) => <p>{children}</p>,
-  ul: ({ children }: Children) => <ul>{children}</ul>,
+  h1: ({ children }) => <h2>{children}</h2>,
+  h2: ({ children }) => <h3>{children}</h3>,
+  h3: ({ children }) => <h4>{children}</h4>,
+  h4: ({ children }) => <h4>{children}</h4>,
+  h5: ({ children }) => <h4>{children}</h4>,
+  h6: ({ children }) => <h4>{children}</h4>,
+  p: ({ children }) => <p>{children}</p>,
+  ul: ({ children }) => <ul>{children}</ul>,
   ol: ({ children, start }) => <ol start={start}>{children}</ol>,
-  li: ({ children }: Children) => <li>{children}</li>,
-  blockquote: ({ children }: Children) => <blockquote>{children}</blockquote>,
+  li: ({ children }) => <li>{children}</li>,
+  blockquote: ({ children }) => <blockquote>{children}</blockquote>,
   hr: () => <hr />,
-  strong: ({ children }: Children) => <strong>{children}</strong>,
-  code: ({ children }: Children) => <code>{children}</code>,
-  inlineCode: ({ children }: Children) => <code>{children}</code>,
-  pre: ({ children }: Children) => <pre tabIndex={0}>{children}</pre>,
-  table: ({ children }: Children) => (
+  strong: ({ children }) => <strong>{children}</strong>,
+  code: ({ children }) => <code>{children}</code>,
+  inlineCode: ({ children }) => <code>{children}</code>,
+  pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,
+  table: ({ children }) => (
     <div className="table-scroll">
       <table>{children}</table>
     </div>
   ),
-  thead: ({ children }: Children) => <thead>{children}</thead>,
-  tbody: ({ children }: Children) => <tbody>{children}</tbody>,
-  tr: ({ children }: Children) => <tr>{children}</tr>,
-  th: ({ children }: Children) => <th>{children}</th>,
-  td: ({ children }: Children) => <td>{children}</td>,
+  thead: ({ children }) => <thead>{children}</thead>,
+  tbody: ({ children }) => <tbody>{children}</tbody>,
+  tr: ({ children }) => <tr>{children}</tr>,
+  th: ({ children }) => <th>{children}</th>,
+  td: ({ children }) => <td>{children}</td>,
 };
 
-export const Markdown = memo(function Markdown({ text, live = false }: { readonly text: string; readonly live?: boolean }): ReactElement {
+export const Markdown = memo(function Markdown({
+  text,
+  live = false,
+}: {
+  readonly text: string;
+  readonly live?: boolean;
+}): ReactElement {
   if (text.length > MOST_CHARS) return <div className="code">{text}</div>;
   return (
     <Streamdown
@@ -61,7 +67,13 @@ export const Markdown = memo(function Markdown({ text, live = false }: { readonl
 });
 
 /** What leads elsewhere says where; what is no address is text. */
-function SafeLink({ href, children }: { readonly href: string | undefined; readonly children: ReactNode }): ReactElement {
+function SafeLink({
+  href,
+  children,
+}: {
+  readonly href: string | undefined;
+  readonly children: ReactNode;
+}): ReactElement {
   if (!isSafeUrl(href)) return <span>{children}</span>;
   return (
     <a href={href} target="_blank" rel="noopener noreferrer nofollow" title={href}>

@@ -2,41 +2,25 @@
 
 import { type FormEvent, type ReactElement, useEffect, useMemo, useRef, useState } from "react";
 import { messageOf } from "../api/connection.ts";
-import { newKey } from "./composer.tsx";
+import { newKey } from "../api/new-key.ts";
+import { BackToList } from "./back-to-list.tsx";
 import { useSessions, useShared } from "./console-context.ts";
 import { go } from "./hash-route.ts";
-import { BackToList } from "./shell.tsx";
 
 export function NewSession(): ReactElement {
-  const { connection, list } = useShared();
   const agents = useAgents();
   const [agent, setAgent] = useState("");
   const [title, setTitle] = useState("");
   const [input, setInput] = useState("");
-  const [problem, setProblem] = useState<string>();
-  const [busy, setBusy] = useState(false);
-  const key = useRef("");
+  const { busy, problem, begin: send } = useBeginning();
   const chosen = agent === "" ? (agents[0] ?? "") : agent;
-  const begin = async (): Promise<void> => {
-    if (busy || chosen === "" || input.trim() === "") return;
-    setBusy(true);
-    setProblem(undefined);
-    if (key.current === "") key.current = newKey();
-    const named = title.trim() === "" ? {} : { title: title.trim() };
-    try {
-      const asking = { method: "POST", body: { agent: chosen, input, ...named }, idempotencyKey: key.current } as const;
-      const { sessionId } = await connection.ask<{ sessionId: string }>("send", asking);
-      void list.refresh();
-      go({ page: "session", sessionId });
-    } catch (error) {
-      key.current = ""; // whatever is sent next is something else
-      setProblem(messageOf(error));
-      setBusy(false);
-    }
+  const disabled = busy || chosen === "" || input.trim() === "";
+  const begin = (): void => {
+    if (!disabled) void send({ agent: chosen, input, ...(title.trim() !== "" && { title: title.trim() }) });
   };
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    void begin();
+    begin();
   };
   return (
     <div className="flex min-h-0 flex-1 flex-col overflow-y-auto">
@@ -45,21 +29,7 @@ export function NewSession(): ReactElement {
       </div>
       <form onSubmit={submit} className="m-auto w-full max-w-xl space-y-4 p-6">
         <h1 className="text-xl font-bold tracking-tight">New session</h1>
-        <div className="grid gap-3 sm:grid-cols-2">
-          <label className="block">
-            <span className="label mb-1 block">Agent</span>
-            <input list="agents" required value={agent} placeholder={agents[0] ?? "name"} onChange={(event) => setAgent(event.target.value)} className="field" />
-            <datalist id="agents">
-              {agents.map((name) => (
-                <option key={name} value={name} />
-              ))}
-            </datalist>
-          </label>
-          <label className="block">
-            <span className="label mb-1 block">Title</span>
-            <input value={title} placeholder="optional" onChange={(event) => setTitle(event.target.value)} className="field" />
-          </label>
-        </div>
+        <Names agents={agents} agent={agent} setAgent={setAgent} title={title} setTitle={setTitle} />
         <label className="block">
           <span className="label mb-1 block">First message</span>
           <textarea
@@ -67,14 +37,14 @@ export function NewSession(): ReactElement {
             rows={5}
             onChange={(event) => setInput(event.target.value)}
             onKeyDown={(event) => {
-              if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void begin();
+              if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) begin();
             }}
             placeholder="What is to be done?"
             className="field text-[14.5px]"
           />
         </label>
         <div className="flex items-center gap-3">
-          <button type="submit" className="button primary" disabled={busy || chosen === "" || input.trim() === ""}>
+          <button type="submit" className="button primary" disabled={disabled}>
             {busy ? "Beginning…" : "Begin"}
           </button>
           <span className="hidden text-[12.5px] text-muted sm:block">Ctrl+Enter</span>
@@ -85,6 +55,80 @@ export function NewSession(): ReactElement {
       </form>
     </div>
   );
+}
+
+type NamesProps = {
+  readonly agents: readonly string[];
+  readonly agent: string;
+  readonly setAgent: (agent: string) => void;
+  readonly title: string;
+  readonly setTitle: (title: string) => void;
+};
+
+function Names({ agents, agent, setAgent, title, setTitle }: NamesProps): ReactElement {
+  return (
+    <div className="grid gap-3 sm:grid-cols-2">
+      <label className="block">
+        <span className="label mb-1 block">Agent</span>
+        {agents.length > 0 ? (
+          <select value={agent} onChange={(event) => setAgent(event.target.value)} className="field">
+            {agents.map((name, index) => (
+              <option key={name} value={index === 0 ? "" : name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        ) : (
+          <input
+            required
+            value={agent}
+            placeholder="name"
+            onChange={(event) => setAgent(event.target.value)}
+            className="field"
+          />
+        )}
+      </label>
+      <label className="block">
+        <span className="label mb-1 block">Title</span>
+        <input
+          value={title}
+          placeholder="optional"
+          onChange={(event) => setTitle(event.target.value)}
+          className="field"
+        />
+      </label>
+    </div>
+  );
+}
+
+type Beginning = {
+  readonly busy: boolean;
+  readonly problem: string | undefined;
+  readonly begin: (body: object) => Promise<void>;
+};
+
+function useBeginning(): Beginning {
+  const { connection, list } = useShared();
+  const [problem, setProblem] = useState<string>();
+  const [busy, setBusy] = useState(false);
+  /** The same words are sent under the same key: an answer that got lost makes no second session. */
+  const key = useRef<{ readonly body: string; readonly id: string }>(undefined);
+  const begin = async (body: object): Promise<void> => {
+    setBusy(true);
+    setProblem(undefined);
+    const text = JSON.stringify(body);
+    if (key.current?.body !== text) key.current = { body: text, id: newKey() };
+    try {
+      const asking = { method: "POST", body, idempotencyKey: key.current.id } as const;
+      const { sessionId } = await connection.ask<{ sessionId: string }>("send", asking);
+      void list.refresh();
+      go({ page: "session", sessionId });
+    } catch (error) {
+      setProblem(messageOf(error));
+      setBusy(false);
+    }
+  };
+  return { busy, problem, begin };
 }
 
 /** Those the server names first, then those of the sessions. */

@@ -16,7 +16,13 @@ export function PartView({ part }: { readonly part: Part }): ReactElement | null
 export function FileView({ part: { mediaType, data, name } }: { readonly part: FilePart }): ReactElement {
   const title = name ?? mediaType;
   if (data.type === "base64" && SHOWN_IMAGES.test(mediaType))
-    return <img src={`data:${mediaType};base64,${data.base64}`} alt={title} className="max-h-80 max-w-full rounded-lg border border-line" />;
+    return (
+      <img
+        src={`data:${mediaType};base64,${data.base64}`}
+        alt={title}
+        className="max-h-80 max-w-full rounded-lg border border-line"
+      />
+    );
   const size = data.type === "blob" ? `${Math.ceil(data.size / 1024)} KB` : undefined;
   return (
     <p className="inline-flex max-w-full items-center gap-2 rounded-lg border border-line bg-sunken px-2.5 py-1 text-[13px]">

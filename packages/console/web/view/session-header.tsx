@@ -4,10 +4,10 @@ import type { ReactElement } from "react";
 import type { Link } from "../api/follow.ts";
 import type { Overview } from "../data/overview.ts";
 import { nameOf } from "../data/session-tree.ts";
-import { hashOf, type Route } from "./hash-route.ts";
+import { BackToList } from "./back-to-list.tsx";
+import { hashOf, type Route } from "../data/route.ts";
 import { Icon, type IconName } from "./icon.tsx";
-import { BackToList } from "./shell.tsx";
-import { StatusChip } from "./status.tsx";
+import { StatusChip, StatusDot } from "./status.tsx";
 
 type Header = {
   readonly overview: Overview;
@@ -24,8 +24,13 @@ export function SessionHeader({ overview, link, page, details, toggleDetails }: 
       <BackToList />
       <div className="min-w-0 flex-1 py-1.5">
         <div className="flex min-w-0 items-center gap-2">
+          <span className="flex sm:hidden">
+            <StatusDot status={requests.length > 0 ? "waiting" : status} />
+          </span>
           <h1 className="truncate text-[15px] font-bold tracking-tight">{nameOf(overview)}</h1>
-          <StatusChip status={requests.length > 0 ? "waiting" : status} />
+          <span className="hidden sm:inline-flex">
+            <StatusChip status={requests.length > 0 ? "waiting" : status} />
+          </span>
         </div>
         <p className="flex min-w-0 gap-1.5 truncate text-[12px] text-muted">
           {parent !== undefined && (

@@ -3,7 +3,7 @@
 import { type KeyboardEvent, type ReactElement, type ReactNode, useLayoutEffect, useRef, useState } from "react";
 import { nameOf, type Row } from "../data/session-tree.ts";
 import { whenShort } from "../format.ts";
-import { hashOf } from "./hash-route.ts";
+import { hashOf } from "../data/route.ts";
 import { Icon } from "./icon.tsx";
 import { useNow } from "./now.ts";
 import { StatusDot } from "./status.tsx";
@@ -72,8 +72,8 @@ type RowProps = {
 };
 
 function SessionRow({ row, now, selected, open, fold }: RowProps): ReactElement {
-  const { session, depth, children } = row;
-  const { sessionId, agent, status, openRequests, queued, updatedAt } = session;
+  const { session, depth, children, waiting } = row;
+  const { sessionId, agent, status, queued, updatedAt } = session;
   return (
     <div
       className={`flex h-[52px] items-center rounded-lg ${selected ? "bg-accent-wash" : "hover:bg-sunken"}`}
@@ -85,7 +85,7 @@ function SessionRow({ row, now, selected, open, fold }: RowProps): ReactElement 
         data-row=""
         className="flex min-w-0 flex-1 items-center gap-2.5 rounded-lg px-2 py-1.5"
       >
-        <StatusDot status={openRequests.length > 0 ? "waiting" : status} />
+        <StatusDot status={waiting > 0 ? "waiting" : status} />
         <span className="min-w-0 flex-1">
           <span className="block truncate text-[13.5px] font-semibold">{nameOf(session)}</span>
           <span className="flex gap-1.5 text-[12px] text-muted">
@@ -95,7 +95,7 @@ function SessionRow({ row, now, selected, open, fold }: RowProps): ReactElement 
         </span>
         <span className="flex shrink-0 flex-col items-end gap-0.5 text-[11.5px] text-muted">
           <time dateTime={new Date(updatedAt).toISOString()}>{whenShort(updatedAt, now)}</time>
-          {openRequests.length > 0 && <span className="chip bg-accent text-accent-ink">{openRequests.length}</span>}
+          {waiting > 0 && <span className="chip bg-accent text-accent-ink">{waiting}</span>}
         </span>
       </a>
       {children > 0 && (

@@ -9,7 +9,7 @@ import { RequestDock } from "../requests/request-dock.tsx";
 import { Composer } from "./composer.tsx";
 import { useSessions, useShared } from "./console-context.ts";
 import { Details } from "./details.tsx";
-import type { Route } from "./hash-route.ts";
+import type { Route } from "../data/route.ts";
 import { SessionHeader } from "./session-header.tsx";
 import { TranscriptView } from "./transcript-view.tsx";
 
@@ -30,7 +30,9 @@ const WIDE = "(min-width: 1280px)";
 
 function Opened({ feed, route }: { readonly feed: SessionFeed; readonly route: At }): ReactElement {
   const shown = useSyncExternalStore(feed.subscribe, feed.snapshot);
-  const [details, setDetails] = useState(() => matchMedia(WIDE).matches);
+  const [beside, setBeside] = useState(() => ({ session: matchMedia(WIDE).matches, inspect: false }));
+  const details = beside[route.page];
+  const setDetails = (shows: boolean): void => setBeside({ ...beside, [route.page]: shows });
   const requests = useFamilyRequests(route.sessionId, shown);
   const { overview, problem } = shown;
   if (overview === undefined)

@@ -2,8 +2,8 @@
 
 import { type ReactElement, useEffect } from "react";
 import { useSessions } from "./console-context.ts";
-import { go, hashOf, type Route, useRoute } from "./hash-route.ts";
-import { Icon } from "./icon.tsx";
+import type { Route } from "../data/route.ts";
+import { go, useRoute } from "./hash-route.ts";
 import { Inbox } from "./inbox.tsx";
 import { NewSession } from "./new-session.tsx";
 import { SessionView } from "./session-view.tsx";
@@ -59,15 +59,6 @@ function Page({ route }: { readonly route: Route }): ReactElement {
     default:
       return <SessionView key={route.sessionId} route={route} />;
   }
-}
-
-/** Back to the list, where that is not beside. */
-export function BackToList(): ReactElement {
-  return (
-    <a href={hashOf({ page: "home" })} aria-label="All sessions" className="button quiet -ml-2 px-1.5 md:hidden">
-      <Icon name="back" size={18} />
-    </a>
-  );
 }
 
 /** The hash is the route: the jump is made by hand. */

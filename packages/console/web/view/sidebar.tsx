@@ -4,7 +4,7 @@ import { type ReactElement, useDeferredValue, useMemo, useState } from "react";
 import type { SessionSummary } from "@capstan/core";
 import { nameOf, rowsOf } from "../data/session-tree.ts";
 import { useSessions, useShared } from "./console-context.ts";
-import { hashOf, type Route } from "./hash-route.ts";
+import { hashOf, type Route } from "../data/route.ts";
 import { Icon } from "./icon.tsx";
 import { SessionRows } from "./session-rows.tsx";
 import { useTheme } from "./theme.ts";
@@ -20,7 +20,8 @@ export function Sidebar({ route }: { readonly route: Route }): ReactElement {
   const wanted = useDeferredValue(search.trim().toLowerCase());
   const rows = useMemo(() => {
     const found = sessions.filter((session) => matches(session, wanted, show));
-    if (wanted !== "" || show !== "all") return found.map((session) => ({ session, depth: 0, children: 0 }));
+    if (wanted !== "" || show !== "all")
+      return found.map((session) => ({ session, depth: 0, children: 0, waiting: session.openRequests.length }));
     return rowsOf(found, unfolded);
   }, [sessions, wanted, show, unfolded]);
   const selected = "sessionId" in route ? route.sessionId : undefined;
@@ -66,7 +67,12 @@ function Top({ waiting, page }: { readonly waiting: number; readonly page: Route
         <span className="text-[15px] font-bold tracking-tight">Capstan</span>
       </div>
       <div className="grid grid-cols-2 gap-2">
-        <a href={hashOf({ page: "new" })} className="button" title="Alt+N" aria-current={page === "new" ? "page" : undefined}>
+        <a
+          href={hashOf({ page: "new" })}
+          className="button"
+          title="Alt+N"
+          aria-current={page === "new" ? "page" : undefined}
+        >
           <Icon name="plus" /> New
         </a>
         <a
@@ -118,7 +124,12 @@ function Bottom(): ReactElement {
       <span className="flex-1 px-1">
         {sessions.length} {sessions.length === 1 ? "session" : "sessions"}
       </span>
-      <button type="button" onClick={toggle} className="button quiet" aria-label={theme === "dark" ? "Light colours" : "Dark colours"}>
+      <button
+        type="button"
+        onClick={toggle}
+        className="button quiet"
+        aria-label={theme === "dark" ? "Light colours" : "Dark colours"}
+      >
         <Icon name={theme === "dark" ? "sun" : "moon"} />
       </button>
       <button type="button" onClick={logOut} className="button quiet" aria-label="Sign out">

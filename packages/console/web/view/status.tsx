@@ -3,14 +3,15 @@
 import type { SessionStatus } from "@capstan/core";
 import type { ReactElement } from "react";
 
-const LOOK: { readonly [status in SessionStatus]: { readonly word: string; readonly dot: string; readonly chip: string } } =
-  {
-    idle: { word: "Idle", dot: "bg-line", chip: "bg-sunken text-muted" },
-    running: { word: "Running", dot: "bg-good text-good dot-live", chip: "bg-good-wash text-good" },
-    waiting: { word: "Needs you", dot: "bg-accent text-accent", chip: "bg-accent-wash text-accent" },
-    parked: { word: "Parked", dot: "bg-info", chip: "bg-info-wash text-info" },
-    quarantined: { word: "Quarantined", dot: "bg-bad", chip: "bg-bad-wash text-bad" },
-  };
+const LOOK: {
+  readonly [status in SessionStatus]: { readonly word: string; readonly dot: string; readonly chip: string };
+} = {
+  idle: { word: "Idle", dot: "bg-muted/40", chip: "bg-sunken text-muted" },
+  running: { word: "Running", dot: "bg-good text-good dot-live", chip: "bg-good-wash text-good" },
+  waiting: { word: "Needs you", dot: "bg-accent text-accent", chip: "bg-accent-wash text-accent" },
+  parked: { word: "Parked", dot: "bg-info", chip: "bg-info-wash text-info" },
+  quarantined: { word: "Quarantined", dot: "bg-bad", chip: "bg-bad-wash text-bad" },
+};
 
 export function StatusDot({ status }: { readonly status: SessionStatus }): ReactElement {
   return (

@@ -30,7 +30,14 @@ export function TranscriptView({ feed, shown, seq }: Props): ReactElement {
   const empty = caughtUp && after === 0 && buckets.length === 0 && live.length === 0;
   return (
     <div className="relative min-h-0 flex-1">
-      <div ref={box} onScroll={scrolled} className="h-full overflow-y-auto" tabIndex={0} role="region" aria-label="Conversation">
+      <div
+        ref={box}
+        onScroll={scrolled}
+        className="h-full overflow-y-auto"
+        tabIndex={0}
+        role="region"
+        aria-label="Conversation"
+      >
         <div ref={inside} className="mx-auto max-w-3xl px-4 py-5 sm:px-6">
           {after > 0 && (
             <button type="button" className="button quiet mx-auto mb-4 flex" onClick={() => void feed.loadEarlier()}>
@@ -66,7 +73,13 @@ export function TranscriptView({ feed, shown, seq }: Props): ReactElement {
 }
 
 /** Live notices of the run that is going on. */
-function Recent({ notices, buckets }: { readonly notices: readonly Notice[]; readonly buckets: readonly Bucket[] }): ReactElement | null {
+function Recent({
+  notices,
+  buckets,
+}: {
+  readonly notices: readonly Notice[];
+  readonly buckets: readonly Bucket[];
+}): ReactElement | null {
   const ended = buckets.at(-1)?.items.findLast(({ kind }) => kind === "end")?.seq ?? 0;
   const recent = notices.filter(({ seq, severity }) => seq >= ended && severity !== "info");
   return recent.length === 0 ? null : <Notes notices={recent} />;

@@ -44,7 +44,8 @@ const SILENT_MS = 40_000;
 const CLOSE_MS = 1_000;
 
 const SETTINGS = `SET statement_timeout = ${STATEMENT_MS}; SET lock_timeout = ${LOCK_MS};
-SET idle_in_transaction_session_timeout = ${FROZEN_MS}; SET client_encoding = 'UTF8';`;
+SET idle_in_transaction_session_timeout = ${FROZEN_MS}; SET client_encoding = 'UTF8';
+SET default_transaction_isolation = 'read committed';`;
 
 const MODE = "SELECT current_setting('synchronous_commit') AS mode";
 

@@ -107,8 +107,10 @@ async function perform(state: State, items: readonly Item[]): Promise<void> {
       again ||= error instanceof ConnectionLost;
       await discard(state);
       if (!isPassing(error) || clock.monotonic() - from >= RETRY_MS) {
+        // what came meanwhile waited for the same server: it need not find out by itself
+        const waited = error instanceof ConnectionLost ? state.queue.splice(0) : [];
         const typed = toStoreError(error, place);
-        for (const { reject } of items) reject(typed);
+        for (const { reject } of [...items, ...waited]) reject(typed);
         return;
       }
     }

@@ -79,6 +79,10 @@ async function handle({ id, method, params }) {
     reply(id, { content: [{ type: "text", text: `call ${calls}` }] });
     return setTimeout(() => process.exit(0), 20);
   }
+  if (mode === "last-words") {
+    const text = "x".repeat(3_000_000);
+    return process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text }] } })}\n`, () => process.exit(0));
+  }
   if (mode === "endless-result") {
     const more = () => process.stdout.write("x".repeat(1_000_000), more);
     process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":"`);

@@ -27,7 +27,8 @@ function transport(answer: RawAnswer): Transport {
       const request = message as RawRequest;
       queueMicrotask(() => {
         const say: Say = (said) => made.onmessage?.(said as never); // that it is none is the point
-        const given = answer(request, say) ?? plain(request);
+        const own = answer(request, say);
+        const given = own === undefined ? plain(request) : own;
         if (given !== null && request.id !== undefined && request.method !== undefined) say({ jsonrpc: "2.0", id: request.id, ...(isError(given) ? given : { result: given }) });
       });
       return Promise.resolve();

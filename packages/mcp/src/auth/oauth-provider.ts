@@ -45,6 +45,8 @@ export type ProviderParts = {
 export class FileProvider implements OAuthClientProvider {
   declare readonly clientMetadataUrl?: string;
   readonly #parts: ProviderParts;
+  /** The access token that was last given out from here. */
+  #used: string | undefined;
 
   constructor(parts: ProviderParts) {
     this.#parts = parts;
@@ -85,6 +87,7 @@ export class FileProvider implements OAuthClientProvider {
   async tokens(): Promise<StoredOAuthTokens | undefined> {
     const { tokens } = await this.#read();
     if (tokens !== undefined) this.#tell(tokens);
+    this.#used = tokens?.access_token;
     return tokens;
   }
 
@@ -127,6 +130,9 @@ export class FileProvider implements OAuthClientProvider {
   async invalidateCredentials(scope: "all" | "client" | "tokens" | "verifier" | "discovery"): Promise<void> {
     const { url, folder } = this.#parts;
     const { client, tokens, verifier, discovery, ...rest } = await this.#read();
+    // another process may have made new ones with the same refresh token, which then is refused here
+    const replaced = tokens !== undefined && this.#used !== undefined && tokens.access_token !== this.#used;
+    if (scope === "tokens" && replaced) return;
     const keeps = (one: typeof scope): boolean => scope !== "all" && scope !== one;
     await writeSignIn(folder, {
       ...rest,

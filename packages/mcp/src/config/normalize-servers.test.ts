@@ -180,4 +180,24 @@ describe("normalizeServers", () => {
       ["field-ignored", false],
     ]);
   });
+
+  it("MCP-03 MCP-04 puts values in once: what it made is taken as it stands", () => {
+    const variables = (name: string): string | undefined =>
+      name === "A" ? "x${B}${NONE}" : name === "B" ? "secret" : undefined;
+    const input = {
+      a: { command: "run", args: ["${A}"], env: { A: "${A}" } },
+      b: { url: "https://b.example", headers: { A: "${A}" } },
+    };
+    const first = normalizeServers(input, { variables, folder: "/project" });
+    const again = normalizeServers(
+      first.servers.map((server) => ({ ...server, enabled: true })),
+      { variables },
+    );
+    expect([first.problems, again.problems]).toEqual([[], []]);
+    expect(again.servers).toEqual(first.servers);
+    expect(first.servers.map(({ transport }) => transport)).toMatchObject([
+      { args: ["x${B}${NONE}"], env: { A: "x${B}${NONE}" }, cwd: "/project" },
+      { headers: { A: "x${B}${NONE}" } },
+    ]);
+  });
 });

@@ -3,6 +3,7 @@
  * Goose, Gemini, Codex, OpenCode, Windsurf and Cline; a map by name, a list, or one server.
  */
 
+import { resolve } from "node:path";
 import { MCP_LIMITS } from "../limits.ts";
 import type { InProcessServer } from "../serve/in-process.ts";
 import { Fields, type Members, membersOf } from "./read-fields.ts";
@@ -14,8 +15,10 @@ export type NormalizedServers = {
   readonly problems: readonly ConfigProblem[];
 };
 export type NormalizeOptions = {
-  /** Values for `${NAME}`. Default: none, so that a value that is wanted is a problem. */
-  readonly variables?: (name: string) => string | undefined;
+  /** Programs start in it, and their own folders are read from it. Default: as they say, else the present one. */
+  readonly folder?: string;
+  /** Values for `${NAME}`. Default: none, so that a value that is wanted is a problem. `false`: it is a text like any other. */
+  readonly variables?: ((name: string) => string | undefined) | false;
 };
 
 /** Members that hold servers, in the order they are looked for. */
@@ -24,7 +27,7 @@ const CONTAINERS = ["mcpServers", "mcp_servers", "context_servers", "amp.mcpServ
 /** Never throws. A server with a fatal problem is left out; the others stay. */
 export function normalizeServers(
   input: unknown,
-  { variables = () => undefined }: NormalizeOptions = {},
+  { variables = () => undefined, folder }: NormalizeOptions = {},
 ): NormalizedServers {
   if (input === undefined || input === null) return { servers: [], problems: [] };
   const problems: ConfigProblem[] = [];
@@ -40,8 +43,10 @@ export function normalizeServers(
   const servers: McpServerConfig[] = [];
   const stems = new Set<string>();
   for (const [given, value] of entries.slice(0, MCP_LIMITS.servers)) {
-    const server = oneServer(given, value, variables, problems);
-    if (server === undefined) continue;
+    const read = oneServer(given, value, variables, problems);
+    if (read === undefined) continue;
+    const server = folder === undefined ? read : inFolder(read, folder);
+    made.add(server.transport);
     if (stems.has(stem(server.name))) {
       const message = `Another server is named ${server.name} too, or so alike that their tools could not be told apart; rename one`;
       problems.push({ code: "name-repeated", server: server.name, message, fatal: true });
@@ -51,6 +56,15 @@ export function normalizeServers(
     servers.push(server);
   }
   return { servers, problems };
+}
+
+/** Of servers that were read already: what their values hold now is meant as it stands, also where it looks like `${NAME}`. */
+const made = new WeakSet<object>();
+
+function inFolder(server: McpServerConfig, folder: string): McpServerConfig {
+  const { transport } = server;
+  if (transport.type !== "stdio") return server;
+  return { ...server, transport: { ...transport, cwd: resolve(folder, transport.cwd ?? ".") } };
 }
 
 type Entry = readonly [name: string, value: unknown];
@@ -83,7 +97,7 @@ function isServer(members: Members): boolean {
 function oneServer(
   given: string,
   value: unknown,
-  variables: (name: string) => string | undefined,
+  variables: Exclude<NormalizeOptions["variables"], undefined>,
   problems: ConfigProblem[],
 ): McpServerConfig | undefined {
   const name = legalName(given);
@@ -105,7 +119,9 @@ function oneServer(
     });
     return undefined;
   }
-  const fields = new Fields(name, members, variables);
+  const ready = membersOf(membersOf(value)?.["transport"]);
+  const isMade = ready !== undefined && made.has(ready);
+  const fields = new Fields(name, members, isMade || variables === false ? undefined : variables);
   const transport = transportOf(fields);
   const server = transport && withSettings(name, transport, fields);
   problems.push(...fields.problems);

@@ -17,12 +17,13 @@ export class Fields {
   readonly problems: ConfigProblem[];
   readonly #server: string;
   readonly #members: Members;
-  readonly #variables: (name: string) => string | undefined;
+  readonly #variables: ((name: string) => string | undefined) | undefined;
 
+  /** Without `variables` nothing is put in the place of `${NAME}`. */
   constructor(
     server: string,
     members: Members,
-    variables: (name: string) => string | undefined,
+    variables: ((name: string) => string | undefined) | undefined,
     problems: ConfigProblem[] = [],
   ) {
     this.problems = problems;
@@ -114,6 +115,7 @@ export class Fields {
 
   /** `${NAME}`, `${NAME:-default}`, `${env:NAME}`: values of the environment, as Claude, Cursor and VS Code write them. */
   #expand(value: string): string {
+    if (this.#variables === undefined) return value;
     return value.replaceAll(/\$\{([^{}]{1,256})\}/g, (_whole, inside: string) => {
       const [, name = inside, fallback] = /^(?:env:)?([A-Za-z_][\w.]*)(?::-(.*))?$/s.exec(inside) ?? [];
       const known = /^[A-Za-z_][\w.]*$/.test(name) ? this.#known(name) : undefined;
@@ -126,7 +128,7 @@ export class Fields {
 
   #known(name: string): string | undefined {
     try {
-      return this.#variables(name);
+      return this.#variables?.(name);
     } catch (error) {
       this.wrong(`${name} cannot be read: ${messageOf(error)}`);
       return undefined;

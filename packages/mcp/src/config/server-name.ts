@@ -19,6 +19,11 @@ export function stem(server: string): string {
   return server.toLowerCase().replaceAll(".", "_");
 }
 
+/** Whether two servers of these names could not both be used: nobody could tell their tools apart. */
+export function hasSameTools(one: string, other: string): boolean {
+  return stem(one) === stem(other);
+}
+
 /** Name for rules, logs and people. */
 export function canonicalName(server: string, tool: string): string {
   return `mcp:${server}/${tool}`;

@@ -3,11 +3,18 @@
  * model and the roots of a project. Servers of the older revisions send requests, those of the newer answer with them.
  */
 
+import { pathToFileURL } from "node:url";
 import type { Json } from "@capstan/core";
 import type { Client } from "@modelcontextprotocol/client";
 
 /** A question to a person. `schema` is JSON Schema of one flat object; `url` a page to open instead. */
-export type Elicitation = { readonly message: string; readonly schema?: Json; readonly url?: string };
+export type Elicitation = {
+  readonly message: string;
+  readonly schema?: Json;
+  readonly url?: string;
+  /** It wants something opened that is no page: nobody is asked. */
+  readonly unusable?: boolean;
+};
 export type ElicitationAnswer = {
   readonly action: "accept" | "decline" | "cancel";
   readonly content?: { readonly [name: string]: Json };
@@ -60,20 +67,31 @@ export async function answerEmbedded(
   throw new Error(`it asked for ${request.method}, which is not switched on`);
 }
 
-/** Reads the parameters of `elicitation/create`; what is not as it should be asks for nothing but a yes. */
+/** Reads the parameters of `elicitation/create`; what is not as it should be asks for nothing but a yes, and a page that is none for nothing at all. */
 export function elicitationOf(params: Json): Elicitation {
   const members =
     typeof params === "object" && params !== null && !Array.isArray(params)
       ? (params as { readonly [name: string]: Json })
       : {};
-  const { message, requestedSchema: schema, url } = members;
+  const { message, requestedSchema: schema, url, mode } = members;
+  const page = pageOf(url);
   return {
     message: typeof message === "string" ? message : "",
     ...(typeof schema === "object" && schema !== null && { schema }),
-    ...(typeof url === "string" && /^https?:\/\//.test(url) && { url }),
+    ...(page !== undefined && { url: page }),
+    ...(page === undefined && (mode === "url" || url !== undefined) && { unusable: true }),
   };
 }
 
+const MAX_URL = 8_192;
+
+/** A page that a browser may be sent to, as it is written when it was read. */
+export function pageOf(url: unknown): string | undefined {
+  if (typeof url !== "string" || url.length > MAX_URL || !URL.canParse(url)) return undefined;
+  const { protocol, href } = new URL(url);
+  return protocol === "https:" || protocol === "http:" ? href : undefined;
+}
+
 function rootsOf(roots: readonly string[]): { uri: string }[] {
-  return roots.map((path) => ({ uri: new URL(`file://${path}`).href }));
+  return roots.map((path) => ({ uri: pathToFileURL(path).href }));
 }

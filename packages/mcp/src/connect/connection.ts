@@ -17,6 +17,7 @@ import { type Answering, answerRequests } from "./answer-requests.ts";
 import { deadline, type Deadline } from "./deadline.ts";
 import { type OpenTransport, openTransport, type ServerAuth } from "./open-transport.ts";
 import { clientSdk } from "./sdk.ts";
+import { shownError } from "../visible-text.ts";
 import { VERSION } from "./version.ts";
 
 /** The SDK's own limit: ours, which is longer while a person is asked, comes first. */
@@ -293,7 +294,7 @@ function connectFailure(name: string, error: unknown, transport: OpenTransport):
   }
   const said =
     transport.stderr === undefined || transport.stderr === "" ? "" : `; it said: ${lastLine(transport.stderr)}`;
-  const why = transport.fault ?? messageOf(error);
+  const why = shownError(transport.fault ?? messageOf(error), MCP_LIMITS.errorChars);
   return new CapstanError("mcp-failed", `MCP server ${name} cannot be reached: ${why}${said}`, {
     cause: error,
     retryable: true,
@@ -308,5 +309,5 @@ export function isUnauthorized(error: unknown): boolean {
 }
 
 function lastLine(text: string): string {
-  return (text.trim().split("\n").at(-1) ?? "").slice(0, 500);
+  return shownError(text.trim().split("\n").at(-1) ?? "", 500);
 }

@@ -26,10 +26,15 @@ for (const [network, bits] of [
 ] as const)
   PRIVATE.addSubnet(network, bits, "ipv4");
 for (const [network, bits] of [
-  ["::", 127],
+  ["::", 96],
   ["64:ff9b::", 96],
+  ["64:ff9b:1::", 48],
+  ["100::", 64],
+  ["2001::", 32],
+  ["2002::", 16],
   ["fc00::", 7],
   ["fe80::", 10],
+  ["fec0::", 10],
   ["ff00::", 8],
 ] as const)
   PRIVATE.addSubnet(network, bits, "ipv6");
@@ -38,11 +43,11 @@ for (const [network, bits] of [
  * Requests to the server's own origin go where its configuration says. Any other origin (of a sign-in server, whose address
  * the MCP server names) is reached over https at public addresses only, unless the server itself is on a private network.
  */
-export function guardedFetch(serverUrl: URL): FetchLike {
+export function guardedFetch(serverUrl: URL, resolve: Resolve = byName): FetchLike {
   return async (input, init) => {
     let url = new URL(input);
     for (let redirects = 0; ; redirects += 1) {
-      if (url.origin !== serverUrl.origin) await checkForeign(url, serverUrl);
+      if (url.origin !== serverUrl.origin) await checkForeign(url, serverUrl, resolve);
       const response = bounded(await fetch(url, { ...init, redirect: "manual" }));
       const to = response.headers.get("location");
       const followed =
@@ -58,20 +63,23 @@ export function guardedFetch(serverUrl: URL): FetchLike {
 
 const MAX_REDIRECTS = 3;
 
-async function checkForeign(url: URL, serverUrl: URL): Promise<void> {
-  const home = await isPrivate(serverUrl.hostname);
-  if (home) return; // a server on this machine or network may name others there
+async function checkForeign(url: URL, serverUrl: URL, resolve: Resolve): Promise<void> {
+  const home = await addressesOf(serverUrl.hostname, resolve);
+  // a server on this machine or network may name others there; one with a public address beside a private one is neither
+  if (home.length > 0 && home.every(isPrivateAddress)) return;
   if (url.protocol !== "https:") throw new NotSent(`${url.origin} is not reached over https`);
-  if (await isPrivate(url.hostname))
+  if ((await addressesOf(url.hostname, resolve)).some(isPrivateAddress))
     throw new NotSent(`${url.origin} is on a private network, and ${serverUrl.origin} is not`);
 }
 
-async function isPrivate(hostname: string): Promise<boolean> {
+type Resolve = (host: string) => Promise<readonly { readonly address: string }[]>;
+const byName: Resolve = (host) => lookup(host, { all: true });
+
+async function addressesOf(hostname: string, resolve: Resolve): Promise<readonly string[]> {
   const host = hostname.replace(/^\[|\]$/g, "");
-  if (isIP(host) !== 0) return isPrivateAddress(host);
+  if (isIP(host) !== 0) return [host];
   try {
-    const found = await lookup(host, { all: true });
-    return found.some(({ address }) => isPrivateAddress(address));
+    return (await resolve(host)).map(({ address }) => address);
   } catch (error) {
     throw new NotSent(`${host} cannot be found: ${messageOf(error)}`);
   }

@@ -2,7 +2,7 @@
 
 import { type Clock, messageOf } from "@capstan/core";
 import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
-import { checkDepth, floodGate, ServerFault } from "./message-guard.ts";
+import { checkDepth, floodGate, isMessage, ServerFault } from "./message-guard.ts";
 
 /** The same transport. A server that breaks the bounds is closed; `fault` says why. */
 export class GuardedTransport implements Transport {
@@ -34,6 +34,7 @@ export class GuardedTransport implements Transport {
     this.#inner.onmessage = (message, extra) => {
       try {
         checkDepth(message);
+        if (!isMessage(message)) return;
         this.#gate(message);
       } catch (error) {
         this.#fault = messageOf(error);

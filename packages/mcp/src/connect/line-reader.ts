@@ -2,6 +2,8 @@
 
 import { ServerFault } from "./message-guard.ts";
 
+const MAX_PARTS = 4_096;
+
 /** The returned function takes chunks and throws `ServerFault` for a line above `maxBytes`. Bytes that are no UTF-8 are replaced. */
 export function lineReader(maxBytes: number, take: (line: string) => void): (chunk: Uint8Array) => void {
   let parts: Uint8Array[] = [];
@@ -22,6 +24,7 @@ export function lineReader(maxBytes: number, take: (line: string) => void): (chu
     held += rest.length;
     if (held > maxBytes) throw tooLong(maxBytes);
     parts.push(rest);
+    if (parts.length >= MAX_PARTS) parts = [Buffer.concat(parts)]; // many small ones weigh more than their bytes
   };
 }
 

@@ -56,10 +56,10 @@ export function floodGate(clock: Clock): (message: JSONRPCMessage) => void {
 }
 
 /** The shape only; the SDK checks each message against its schema. */
-function isMessage(value: unknown): value is JSONRPCMessage {
+export function isMessage(value: unknown): value is JSONRPCMessage {
   if (typeof value !== "object" || value === null || !("jsonrpc" in value) || value.jsonrpc !== "2.0") return false;
   if ("method" in value) return true;
   const id = "id" in value ? value.id : undefined;
-  if (typeof id === "string" && /^\d+$/.test(id)) return false; // a number written as a text is the id of nothing that was asked
+  if (typeof id === "string" && !Number.isNaN(Number(id))) return false; // a text that reads as a number is the id of nothing that was asked
   return "result" in value || "error" in value;
 }

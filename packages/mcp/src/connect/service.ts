@@ -2,10 +2,12 @@
 
 import { CapstanError, type Clock, messageOf, sleep } from "@capstan/core";
 import type { McpServerConfig, Refreshed, RemoteTool } from "../config/server-config.ts";
+import { secretsIn } from "../config/config-secrets.ts";
 import { MCP_LIMITS } from "../limits.ts";
 import { type McpListener, tell } from "../mcp-event.ts";
 import type { McpHooks } from "../mcp-hooks.ts";
 import { type OfferedTool, viewTools } from "../tools/tool-view.ts";
+import { shownError } from "../visible-text.ts";
 import type { Answering } from "./answer-requests.ts";
 import { Connection } from "./connection.ts";
 import { deadline } from "./deadline.ts";
@@ -17,6 +19,8 @@ export type ServiceParts = {
   readonly hooks: McpHooks;
   readonly listener: McpListener | undefined;
   readonly auth: (() => ServerAuth | undefined) | undefined;
+  /** Told of credentials that a refresher gave. */
+  readonly onSecrets?: (secrets: readonly string[]) => void;
 };
 export type ServiceStatus = "off" | "idle" | "connecting" | "ready" | "failed";
 
@@ -75,7 +79,10 @@ export class McpService {
     this.#refuseWhenOff();
     await this.#refresh(signal);
     const live = this.#live;
-    if (live !== undefined && (await this.#isWell(live, signal))) return live;
+    if (live !== undefined && (await this.#isWell(live, signal))) {
+      if (this.#stale) await this.#list(live, signal); // a call is made of what is offered now
+      return live;
+    }
     if (live !== undefined) this.#drop(live, "it did not answer the check before a call");
     return this.#again(signal);
   }
@@ -105,7 +112,7 @@ export class McpService {
     if (!enabled && this.#connection !== undefined) this.#drop(this.#connection, "it was switched off");
   }
 
-  /** Ends all connections, and calls under way with them. The next use connects again. */
+  /** Ends all connections, and what is under way or waits for its turn with them. The next use connects again. */
   async disconnect(): Promise<void> {
     this.#stop.abort(new CapstanError("closed", `MCP server ${this.config.name} was closed`));
     await this.#connecting?.catch(() => undefined);
@@ -158,6 +165,7 @@ export class McpService {
 
   async #make(signal: AbortSignal, { keeps }: { readonly keeps?: Connection } = {}): Promise<Connection> {
     this.#refuseWhenOff();
+    signal.throwIfAborted();
     const making = this.#bootstrap(signal);
     this.#connecting = making;
     try {
@@ -228,9 +236,11 @@ export class McpService {
       found = await connection.tools(timeouts.bootstrapMs, signal);
     } catch (error) {
       this.#stale = true;
-      throw new CapstanError("mcp-failed", `MCP server ${server} did not list its tools: ${messageOf(error)}`, {
-        cause: error,
-      });
+      throw new CapstanError(
+        "mcp-failed",
+        `MCP server ${server} did not list its tools: ${shownError(messageOf(error), MCP_LIMITS.errorChars)}`,
+        { cause: error },
+      );
     }
     const { tools, problems } = await viewTools(this.config, found, this.#parts.hooks.filterTools);
     const changed =
@@ -258,11 +268,13 @@ export class McpService {
     if (refresh === undefined) return;
     await this.#inTurn(async () => {
       const before = this.#refreshed;
-      const limit = deadline(this.#parts.clock, MCP_LIMITS.refreshMs, signal, "the refresher took too long");
+      const ends = AbortSignal.any([signal, this.#stop.signal]);
+      const limit = deadline(this.#parts.clock, MCP_LIMITS.refreshMs, ends, "the refresher took too long");
       try {
         const given = await Promise.race([refresh({ signal: limit.signal }), limit.reached]);
-        if (given === undefined) return;
+        if (given === undefined || given === null) return;
         this.#refreshed = { ...before, ...given };
+        this.#parts.onSecrets?.(secretsIn(this.#config().transport));
         await this.#swap(signal);
       } catch (error) {
         this.#refreshed = before;
@@ -307,10 +319,13 @@ export class McpService {
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const before = this.#turn;
+    const stop = this.#stop.signal;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#turn = promise;
     await before;
     try {
+      stop.throwIfAborted(); // closed while it waited
+      this.#refuseWhenOff();
       return await work();
     } finally {
       resolve();

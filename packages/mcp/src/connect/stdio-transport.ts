@@ -27,6 +27,7 @@ export class StdioTransport implements Transport {
   #said = "";
   #fault: string | undefined;
   #ended = false;
+  #exited = false;
   #closing: Promise<void> | undefined;
 
   constructor(server: StdioServer, clock: Clock) {
@@ -65,14 +66,21 @@ export class StdioTransport implements Transport {
         reject(error);
         this.#end();
       });
-      child.once("exit", () => this.#end());
+      child.once("exit", () => this.#drain(child));
       this.#listen(child);
     });
   }
 
   send(message: JSONRPCMessage): Promise<void> {
     const input = this.#child?.stdin;
-    if (this.#ended || this.#closing !== undefined || input === null || input === undefined || !input.writable) {
+    if (
+      this.#exited ||
+      this.#ended ||
+      this.#closing !== undefined ||
+      input === null ||
+      input === undefined ||
+      !input.writable
+    ) {
       return Promise.reject(new NotSent("the server has ended"));
     }
     if (input.writableLength > MCP_LIMITS.unsentBytes) {
@@ -126,6 +134,16 @@ export class StdioTransport implements Transport {
     } catch (error) {
       this.onerror?.(error instanceof Error ? error : new Error(messageOf(error)));
     }
+  }
+
+  /** What a program said before it ended still counts; what it started may hold its pipes open. */
+  #drain(child: ChildProcess): void {
+    this.#exited = true;
+    const cancel = this.#clock.after(MCP_LIMITS.drainMs, () => this.#end());
+    child.once("close", () => {
+      cancel();
+      this.#end();
+    });
   }
 
   #end(): void {

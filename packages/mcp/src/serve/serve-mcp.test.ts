@@ -1,5 +1,7 @@
 /** Our server against the clients of the SDK, of the older and the newer revision, over HTTP and over stdio. */
 
+import { createInterface } from "node:readline";
+import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { agent, flowTool, type Json, type Runtime, tool } from "@capstan/core";
 import { scriptedModel, testRuntime } from "@capstan/core/testing";
@@ -302,4 +304,42 @@ describe("serveMcp", () => {
       });
     });
   }
+
+  const tools = [tool({ name: "hi", description: "Says hi.", input: z.object({}), execute: () => "hi" })];
+  it("MCP-13 G24 answers after any garbage, and ends when a message does not", async () => {
+    const [input, output] = [new PassThrough(), new PassThrough()];
+    const served = await serveMcp({ tools, input, output });
+    const lines = createInterface({ input: output })[Symbol.asyncIterator]();
+    const garbage = [
+      "no json",
+      "[]",
+      "null",
+      '{"jsonrpc":"2.0"}',
+      `{"a":${"[".repeat(50_000)}${"]".repeat(50_000)}}`,
+      '{"jsonrpc":"1.0","id":7,"method":"ping"}',
+    ];
+    for (const line of garbage) input.write(`${line}\n`);
+    input.write(Buffer.from([0xff, 0xfe, 0x0a]));
+    const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } };
+    input.write(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params })}\n`);
+    for (;;) {
+      const { value, done } = await lines.next();
+      expect(done).not.toBe(true);
+      const { id, result } = JSON.parse(String(value)) as { readonly id?: unknown; readonly result?: object };
+      if (id !== 1) continue;
+      expect(result).toMatchObject({ serverInfo: { name: "capstan" } });
+      break;
+    }
+    input.write("x".repeat(6_000_000));
+    await served.ended;
+    await served.close();
+  });
+
+  it("MCP-13 G24 ends when nobody reads what it says", async () => {
+    const [input, output] = [new PassThrough(), new PassThrough()];
+    const served = await serveMcp({ tools, input, output });
+    output.destroy(new Error("EPIPE"));
+    await served.ended;
+    await served.close();
+  });
 });

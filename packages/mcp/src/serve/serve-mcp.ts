@@ -1,5 +1,6 @@
 /** Agents and tools as an MCP server, over stdio and over Streamable HTTP, for clients of every revision. */
 
+import type { Readable, Writable } from "node:stream";
 import type { Actor, Agent, Runtime, Tool, Workspace } from "@capstan/core";
 import { CapstanError } from "@capstan/core";
 import type { Server } from "@modelcontextprotocol/server";
@@ -21,6 +22,11 @@ export type ServeMcpOptions = {
   /** Where those tools act. */
   readonly workspace?: Workspace;
 };
+export type McpStdioOptions = ServeMcpOptions & {
+  /** Default: the standard streams of this process. */
+  readonly input?: Readable;
+  readonly output?: Writable;
+};
 export type McpHandlerOptions = ServeMcpOptions & {
   /** Who asks; `null` refuses. Called for every request, on this machine too. */
   readonly authorize: (request: Request) => Promise<Actor | null> | Actor | null;
@@ -35,19 +41,25 @@ export type McpHandler = ((request: Request) => Promise<Response>) & { close(): 
 export type McpStdio = { readonly ended: Promise<void>; close(): Promise<void> };
 
 /**
- * Serves one client over standard input and output, which then carry nothing else. Ends with the input. Throws
- * `tool-invalid`, `config-invalid`.
+ * Serves one client over standard input and output; nothing else may write there. Ends with the input, when nobody reads
+ * any more, and at a message that is too large. Throws `tool-invalid`, `config-invalid`.
  */
-export async function serveMcp(options: ServeMcpOptions): Promise<McpStdio> {
+export async function serveMcp({
+  input = process.stdin,
+  output = process.stdout,
+  ...options
+}: McpStdioOptions): Promise<McpStdio> {
   const serving = servingOf(options);
   const { serveStdio, StdioServerTransport } = await serverStdioSdk();
   const { promise: ended, resolve } = Promise.withResolvers<void>();
-  const transport = new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: MCP_LIMITS.requestBytes });
+  const transport = new StdioServerTransport(input, output, { maxBufferSize: MCP_LIMITS.requestBytes });
+  const close = transport.close.bind(transport);
+  transport.close = () => close().finally(resolve); // it closes itself when the pipes break
   const handle = serveStdio(() => serving.server({ id: "mcp", door: "mcp-stdio" }), {
     transport,
     onerror: () => undefined,
   });
-  for (const name of ["end", "close"] as const) process.stdin.once(name, () => resolve());
+  for (const name of ["end", "close"] as const) input.once(name, () => resolve());
   return {
     ended,
     async close() {

@@ -3,6 +3,7 @@
 import { type FlowContext, type Json, jsonSchema } from "@capstan/core";
 import type { Elicitation, ElicitationAnswer } from "../connect/answer-requests.ts";
 import { readSchema, withSafePatterns } from "./remote-schema.ts";
+import { visibleText } from "../visible-text.ts";
 
 /** Characters of a server's question that people are shown. */
 const MAX_MESSAGE = 4_000;
@@ -12,9 +13,10 @@ export async function askForm(
   context: Pick<FlowContext, "form">,
   name: string,
   server: string,
-  { message, schema, url }: Elicitation,
+  { message, schema, url, unusable }: Elicitation,
 ): Promise<ElicitationAnswer> {
-  const shown = `${server} asks: ${message.slice(0, MAX_MESSAGE).toWellFormed()}`;
+  if (unusable === true) return { action: "cancel" };
+  const shown = `${server} asks: ${visibleText(message.slice(0, MAX_MESSAGE))}`;
   if (url !== undefined) {
     const { decline } = await context.form(name, { message: shown, url });
     return { action: decline === true ? "decline" : "accept" };

@@ -4,9 +4,13 @@ import { CapstanError, type Json, messageOf } from "@capstan/core";
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { Connection, RemoteCall } from "../connect/connection.ts";
 import { isUnauthorized } from "../connect/connection.ts";
+import { pageOf } from "../connect/answer-requests.ts";
 import { TimeOver } from "../connect/deadline.ts";
 import { wasNotSent } from "../connect/send-failure.ts";
 import type { McpService } from "../connect/service.ts";
+import { MCP_LIMITS } from "../limits.ts";
+import { definitionHash } from "./approved-definitions.ts";
+import { shownError } from "../visible-text.ts";
 
 export type CallOutcome =
   | { readonly type: "answered"; readonly result: Json }
@@ -19,14 +23,23 @@ export type CallOutcome =
   /** The connection broke or fell silent after the call was sent: it may have happened. */
   | { readonly type: "broken"; readonly message: string };
 
+/** What was permitted: another definition under the same name is another tool (G16). */
+export type PermittedCall = RemoteCall & { readonly definition?: string };
+
 /** One attempt. Throws only when `call.signal` aborts. */
-export async function attemptCall(service: McpService, call: RemoteCall): Promise<CallOutcome> {
+export async function attemptCall(service: McpService, call: PermittedCall): Promise<CallOutcome> {
   let connection: Connection;
   try {
     connection = await service.ready(call.signal);
   } catch (error) {
     call.signal.throwIfAborted();
-    return { type: "failed", message: messageOf(error), again: false }; // `ready` has tried often enough
+    return { type: "failed", message: shownError(messageOf(error), MCP_LIMITS.errorChars), again: false }; // `ready` has tried often enough
+  }
+  const offered = service.tools.find(({ name }) => name === call.name);
+  if (call.definition !== undefined && (offered === undefined || definitionHash(offered) !== call.definition)) {
+    const message =
+      "the tool was changed or taken away since the call was permitted; look at it again before you call it";
+    return { type: "failed", message, again: false };
   }
   try {
     return answered(await connection.call(call));
@@ -53,7 +66,7 @@ function answered(result: CallToolResult): CallOutcome {
 const PAGES_FIRST = -32042;
 
 function failureOf(error: unknown, connection: Connection): CallOutcome {
-  const message = messageOf(error);
+  const message = shownError(messageOf(error), MCP_LIMITS.errorChars);
   if (wasNotSent(error)) return { type: "failed", message, again: true };
   if (CapstanError.is(error)) return { type: "failed", message, again: false };
   if (isUnauthorized(error)) return { type: "failed", message: "the server wants a sign-in", again: false };
@@ -80,8 +93,7 @@ function pagesOf(error: unknown): readonly { readonly message: string; readonly 
       readonly message?: unknown;
       readonly url?: unknown;
     };
-    return typeof url === "string" && /^https?:\/\//.test(url)
-      ? [{ message: typeof message === "string" ? message : "", url }]
-      : [];
+    const page = pageOf(url);
+    return page === undefined ? [] : [{ message: typeof message === "string" ? message : "", url: page }];
   });
 }

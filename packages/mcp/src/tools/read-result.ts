@@ -37,6 +37,11 @@ export function readResult(
   };
 }
 
+/** Where what a server said comes from. */
+export function originOf(server: string): readonly string[] {
+  return ["untrusted", `mcp:${server}`];
+}
+
 /** One block of content of any revision. What is unknown is shown as it is, as text. */
 export function partOf(block: unknown): OutputPart {
   if (!isObject(block)) return text(cut(JSON.stringify(block) ?? ""));

@@ -14,7 +14,8 @@ import {
 import { canonicalName } from "../config/server-name.ts";
 import { MCP_LIMITS } from "../limits.ts";
 import type { McpClient } from "../mcp-client.ts";
-import { partOf, resourcePart } from "./read-result.ts";
+import { originOf, partOf, resourcePart } from "./read-result.ts";
+import { shownError } from "../visible-text.ts";
 
 /** For each connected server that has some. A tool of the server's own with that name comes first. */
 export function readingTools(
@@ -96,10 +97,11 @@ async function reading(
 ): Promise<ToolOutput> {
   const output = await context.step("read", { rerun: "safe" }, async ({ signal }) => {
     try {
-      return { ...(await read(signal)), labels: ["untrusted", `mcp:${server}`] } as unknown as Json; // plain data
+      return { ...(await read(signal)), labels: originOf(server) } as unknown as Json; // plain data
     } catch (error) {
       signal.throwIfAborted();
-      return textOutput(`${server} did not give it: ${messageOf(error)}`, { isError: true }) as unknown as Json;
+      const said = `${server} did not give it: ${shownError(messageOf(error), MCP_LIMITS.errorChars)}`;
+      return { ...textOutput(said, { isError: true }), labels: originOf(server) } as unknown as Json;
     }
   });
   return output as unknown as ToolOutput; // written above

@@ -3,8 +3,10 @@
  * made here: bounded, closed in itself, without patterns that could run for ever.
  */
 
-import { type Json, type JsonIssue, jsonIssues } from "./json-check.ts";
 import { MCP_LIMITS } from "../limits.ts";
+import { boundedCheck } from "./bounded-check.ts";
+import { type Json, type JsonIssue, jsonIssues } from "./json-check.ts";
+import { visibleText } from "../visible-text.ts";
 
 export type ReadSchema = { readonly schema: Json; readonly problem?: undefined } | { readonly problem: string };
 
@@ -16,7 +18,7 @@ export function readSchema(given: unknown): ReadSchema {
   const text = JSON.stringify(given);
   if (text.length > MCP_LIMITS.schemaChars)
     return { problem: `its input schema has more than ${MCP_LIMITS.schemaChars} characters` };
-  const schema = JSON.parse(text) as { readonly [name: string]: Json };
+  const schema = JSON.parse(text, visibleWords) as { readonly [name: string]: Json };
   const type = schema["type"];
   if (type !== undefined && type !== "object") return { problem: "its input is not an object" };
   const foreign = foreignReference(schema);
@@ -24,9 +26,16 @@ export function readSchema(given: unknown): ReadSchema {
   return { schema: { ...schema, type: "object" } };
 }
 
-/** What of a value does not fit, in one line; undefined when nothing is wrong. Bounded in time whatever the schema says. */
+/** What is said in a schema, as it may be shown; values that it allows stay as they are. */
+function visibleWords(name: string, value: unknown): unknown {
+  return typeof value === "string" && (name === "description" || name === "title") ? visibleText(value) : value;
+}
+
+/** What of a value does not fit, in one line; undefined when nothing is wrong. Bounded in time whatever the two are. */
 export function schemaProblem(schema: Json, value: Json): string | undefined {
-  const issues: readonly JsonIssue[] = jsonIssues(withSafePatterns(schema), value);
+  const safe = withSafePatterns(schema);
+  const issues: readonly JsonIssue[] | undefined = boundedCheck(() => jsonIssues(safe, value), MCP_LIMITS.checkMs);
+  if (issues === undefined) return "it takes too long to be checked";
   if (issues.length === 0) return undefined;
   return issues.map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`)).join("; ");
 }
@@ -87,12 +96,17 @@ export function withSafePatterns(value: Json, depth = 0): Json {
   return { ...copy, allOf: [...all, tried] };
 }
 
-/** Whether a pattern takes at most the square of a text's length: no repeated group, no reference back, few repeats. */
+/**
+ * Whether a pattern takes at most the square of a text's length: no repeated group, no reference back, few repeats and few
+ * choices, which multiply. Characters that were escaped and classes count as one letter.
+ */
 function isQuick(pattern: string): boolean {
-  if (pattern.length > MCP_LIMITS.patternChars) return false;
-  if (/\)[*+?{]|\\[1-9k]|\(\?[=!<]/.test(pattern)) return false;
-  const repeats = pattern.match(/(?<!\\)(?:[*+]|\{\d+,\d*\})/g)?.length ?? 0;
-  return repeats <= (pattern.startsWith("^") ? 2 : 1);
+  if (pattern.length > MCP_LIMITS.patternChars || /\\[1-9k]|\(\?[=!<]/.test(pattern)) return false;
+  const plain = pattern.replaceAll(/\\./gsu, "x").replaceAll(/\[[^\]]*\]/g, "x");
+  if (/\)[*+?{]/.test(plain)) return false;
+  const repeats = plain.match(/[*+]|\{\d+,\d*\}/g)?.length ?? 0;
+  const choices = plain.match(/(?<![*+?}(])\?|\|/g)?.length ?? 0;
+  return repeats <= (plain.startsWith("^") ? 2 : 1) && choices <= MCP_LIMITS.patternChoices;
 }
 
 function isObject(value: unknown): value is { readonly [name: string]: unknown } {

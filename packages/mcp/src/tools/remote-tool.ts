@@ -21,7 +21,7 @@ import { type ApprovedDefinitions, definitionHash } from "./approved-definitions
 import { askForm } from "./ask-form.ts";
 import { type AskingBoard, Questions } from "./asking.ts";
 import { attemptCall, type CallOutcome } from "./call-outcome.ts";
-import { readResult } from "./read-result.ts";
+import { originOf, readResult } from "./read-result.ts";
 import { schemaProblem } from "./remote-schema.ts";
 import type { OfferedTool } from "./tool-view.ts";
 
@@ -113,10 +113,7 @@ class RemoteCallFlow {
       const outcome = await this.#attempt(round, answers);
       switch (outcome.type) {
         case "answered":
-          return readResult(outcome.result, {
-            outputSchema: this.#tool.outputSchema,
-            labels: ["untrusted", `mcp:${config.name}`],
-          });
+          return readResult(outcome.result, { outputSchema: this.#tool.outputSchema, labels: originOf(config.name) });
         case "asked":
           answers = {
             responses: await this.#answers(round, outcome.requests),
@@ -162,6 +159,7 @@ class RemoteCallFlow {
         return (await attemptCall(service, {
           name: this.#tool.name,
           input: this.#call.input as { readonly [name: string]: Json }, // its schema is an object's
+          definition: definitionHash(this.#tool),
           ...(answers !== undefined && { answers }),
           timeoutMs: config.timeouts.callMs,
           signal,
@@ -188,18 +186,20 @@ class RemoteCallFlow {
 
   async #answers(round: number, requests: { readonly [key: string]: Json }): Promise<Json> {
     const { service, answering } = this.#parts;
-    const answers: Record<string, Json> = {};
+    const answers: [string, Json][] = [];
     for (const [key, request] of Object.entries(requests).slice(0, MCP_LIMITS.rounds)) {
-      const { method, params = null } = request as { readonly method?: Json; readonly params?: Json };
-      if (method === "elicitation/create") answers[key] = (await this.#ask(elicitationOf(params))) as Json;
+      const { method, params = null } = (request ?? {}) as { readonly method?: Json; readonly params?: Json };
+      if (method === "elicitation/create") answers.push([key, (await this.#ask(elicitationOf(params))) as Json]);
       else {
-        const embedded = { method: typeof method === "string" ? method : "nothing", params };
-        answers[key] = await this.#context.step(`answer-${round}-${key}`, { rerun: "safe" }, ({ signal }) =>
+        const embedded = { method: typeof method === "string" ? method.slice(0, 80) : "nothing", params };
+        const name = `answer-${round}-${answers.length + 1}`; // the key is the server's own words
+        const answer = await this.#context.step(name, { rerun: "safe" }, ({ signal }) =>
           answerEmbedded(embedded, service.config.name, answering, signal),
         );
+        answers.push([key, answer]);
       }
     }
-    return answers;
+    return Object.fromEntries(answers);
   }
 
   async #openPages(
@@ -212,6 +212,7 @@ class RemoteCallFlow {
 
   #ask(question: Parameters<Questions["ask"]>[0]): ReturnType<Questions["ask"]> {
     this.#asked += 1;
+    if (this.#asked > MCP_LIMITS.questions) return Promise.resolve({ action: "cancel" });
     return askForm(this.#context, `ask-${this.#asked}`, this.#call.server, question);
   }
 
@@ -243,25 +244,27 @@ class RemoteCallFlow {
         return { content: [text(message)], isError: true } as unknown as Json;
       }
     });
-    return given === null ? output : (given as unknown as ToolOutput); // what the hook gave, as JSON; core checks it
+    if (given === null) return output;
+    const made = given as unknown as ToolOutput; // what the hook gave, as JSON; core checks it
+    return { ...made, labels: [...new Set([...(output.labels ?? []), ...(made.labels ?? [])])] };
   }
 
   #failed(message: string): ToolOutput {
-    this.#tellError(message);
-    return textOutput(`${this.#call.server} did not do it: ${message}`, { isError: true });
+    return this.#error(message, `${this.#call.server} did not do it: ${message}`);
   }
 
   #broken(message: string): ToolOutput {
-    this.#tellError(message);
     const said = `${this.#call.server} did not answer: ${message}. The call was sent, so it may have happened: its outcome is unknown. Check before any repeat.`;
-    return textOutput(said, { isError: true });
+    return this.#error(message, said);
   }
 
-  #tellError(message: string): void {
+  /** The message may be the server's own words. */
+  #error(message: string, said: string): ToolOutput {
     try {
       this.#parts.hooks.onCallError?.(this.#call, message);
     } catch {
       // who only listens does not stop a call
     }
+    return { ...textOutput(said, { isError: true }), labels: originOf(this.#call.server) };
   }
 }

@@ -6,6 +6,7 @@ import { isToolName } from "../config/server-name.ts";
 import { MCP_LIMITS } from "../limits.ts";
 import { type McpHooks, timeLimited } from "../mcp-hooks.ts";
 import { readSchema } from "./remote-schema.ts";
+import { visibleText } from "../visible-text.ts";
 
 /** A tool that can be offered: its name is legal, its schema is read. */
 export type OfferedTool = Omit<RemoteTool, "inputSchema" | "outputSchema"> & {
@@ -70,20 +71,11 @@ function offer(tool: RemoteTool, seen: ReadonlySet<string>, problems: string[]):
   const output = tool.outputSchema === undefined ? undefined : readSchema(tool.outputSchema);
   return {
     name: tool.name,
-    description: plainText(tool.description),
+    description: visibleText(tool.description.slice(0, MCP_LIMITS.descriptionChars)),
     inputSchema: input.schema,
     annotations: tool.annotations,
     ...(output !== undefined && output.problem === undefined && { outputSchema: output.schema }),
   };
-}
-
-/** A description as data: bounded, without control characters and those that nobody sees. */
-function plainText(value: string): string {
-  return value
-    .slice(0, MCP_LIMITS.descriptionChars)
-    .toWellFormed()
-    .replaceAll(/[\p{Cf}\p{Co}\p{Cn}\u{e0000}-\u{e007f}]|(?![\n\t])\p{Cc}/gu, "")
-    .trim();
 }
 
 function shown(name: string): string {

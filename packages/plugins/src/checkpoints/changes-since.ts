@@ -8,9 +8,10 @@ const SESSIONS = 4_096;
 /** Commands that are told. */
 const COMMANDS = 1_000;
 
-export type Note =
+export type Note = { readonly callId: string } & (
   | { readonly type: "before"; readonly file: FileBefore }
-  | { readonly type: "after"; readonly file: FileAfter };
+  | { readonly type: "after"; readonly file: FileAfter }
+);
 export type Since = {
   readonly workspace: WorkspaceRef;
   /** By path; each list in the order of what happened. */
@@ -31,7 +32,10 @@ export async function changesSince(engine: Engine, sessionId: string, at: number
   const reading = new Reading(engine);
   const workspace = await reading.visit(sessionId, { after: at, time: await timeOf(engine, sessionId, at) });
   if (workspace === undefined)
-    throw new CapstanError("workspace-missing", `Session ${sessionId} works in no folder: it has no files to go back to`);
+    throw new CapstanError(
+      "workspace-missing",
+      `Session ${sessionId} works in no folder: it has no files to go back to`,
+    );
   return { workspace, ...reading.found(workspace) };
 }
 
@@ -143,7 +147,8 @@ function placeOf({ kind, root }: WorkspaceRef): string {
 }
 
 function notesOf(checkpoint: Checkpoint): readonly Note[] {
+  const { callId } = checkpoint;
   return checkpoint.type === "before"
-    ? checkpoint.files.map((file) => ({ type: "before", file }))
-    : checkpoint.files.map((file) => ({ type: "after", file }));
+    ? checkpoint.files.map((file) => ({ callId, type: "before", file }))
+    : checkpoint.files.map((file) => ({ callId, type: "after", file }));
 }

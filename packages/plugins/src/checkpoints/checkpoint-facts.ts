@@ -18,7 +18,7 @@ const PENDING_CALLS = 256;
 /** `path` is relative to the root and has no links in it. */
 export type FileBefore =
   | { readonly path: string; readonly was: "kept"; readonly blob: string; readonly size: number }
-  /** Protected, or there was no room for it any more. */
+  /** Protected, with a known secret in it, or there was no room for it any more. */
   | { readonly path: string; readonly was: "not-kept"; readonly sha256: string }
   /** `special`: a folder, or no regular file. `unclear`: too large, or not to be looked at. */
   | { readonly path: string; readonly was: "absent" | "special" | "unclear" };

@@ -8,13 +8,26 @@ import {
   plugin,
   type ToolHookContext,
   type Workspace,
+  type WorkspaceRef,
 } from "@capstan/core";
 import { isBegun, pathsOf } from "../call-files.ts";
 import { recall } from "../remembered.ts";
-import { type Checkpoint, type FileBefore, nextOwn, type Own, type Pending, PLUGIN_NAME, START, toData } from "./checkpoint-facts.ts";
+import {
+  type Checkpoint,
+  type FileBefore,
+  nextOwn,
+  type Own,
+  type Pending,
+  PLUGIN_NAME,
+  START,
+  toData,
+} from "./checkpoint-facts.ts";
 import { filesAfter, keepFiles, realNames } from "./look-at-files.ts";
 import { planRewind, type RewindPlan } from "./plan-rewind.ts";
 import { restoreFiles, type Restored, type RestoreOptions } from "./restore-files.ts";
+
+/** Time for the largest files of one call on a slow disk. */
+const KEEPING_MS = 60_000;
 
 /** The plugin, and the way back for sessions of the runtimes that it is part of. */
 export type Checkpoints = Plugin & {
@@ -33,6 +46,7 @@ export function checkpoints(): Checkpoints {
   const keeping = plugin<Own>({
     name: PLUGIN_NAME,
     fold: { start: START, next: nextOwn },
+    timeoutMs: KEEPING_MS,
     async tool(call, context, next) {
       if (context.state.workspace === undefined) return next(call);
       const paths = await pathsOf(call, "write");
@@ -42,10 +56,15 @@ export function checkpoints(): Checkpoints {
       for (let index = 0; index < (earlier?.records ?? 0); index++) await context.record(null); // stands in the log already
       if (earlier?.isOver === true) return next(call);
       const begun = isBegun(context.state, call.callId);
-      const engine = begun ? undefined : (await runtimeOf(runtimes, context.sessionId))?.engine;
+      const keeper = begun ? undefined : await runtimeOf(runtimes, context.sessionId);
       const files = begun
         ? (earlier?.files ?? (await unknownFiles(workspace, paths)))
-        : await keepFiles(await realNames(workspace, paths), { workspace, engine, bytes: context.own.bytes, signal: context.signal });
+        : await keepFiles(await realNames(workspace, paths), {
+            workspace,
+            keeper,
+            bytes: context.own.bytes,
+            signal: context.signal,
+          });
       if (!isNoted(earlier, files)) await note(context, { type: "before", callId: call.callId, files });
       const output = await next(call);
       const after = await filesAfter(files, { workspace, output, isSure: !begun });
@@ -64,18 +83,21 @@ export function checkpoints(): Checkpoints {
   const placeOf = async (sessionId: string): Promise<Definitions> => {
     const runtime = await runtimeOf(runtimes, sessionId);
     if (runtime !== undefined) return runtime;
-    if (runtimes.size === 0) throw new CapstanError("plugin-invalid", "checkpoints: no runtime with this plugin is open");
+    if (runtimes.size === 0)
+      throw new CapstanError("plugin-invalid", "checkpoints: no runtime with this plugin is open");
     throw new CapstanError("session-not-found", `There is no session ${JSON.stringify(sessionId)}`);
   };
   return Object.freeze({
     ...keeping,
     async plan(sessionId: string, options: { readonly at: number; readonly signal?: AbortSignal }) {
-      const { engine, workspace } = await placeOf(sessionId);
-      return planRewind({ engine, openWorkspace: workspace, sessionId, ...options });
+      const runtime = await placeOf(sessionId);
+      const openWorkspace = (ref: WorkspaceRef): Promise<Workspace> => runtime.workspace(ref);
+      return planRewind({ engine: runtime.engine, openWorkspace, sessionId, ...options });
     },
     async restore(plan: RewindPlan, options: RestoreOptions = {}) {
-      const { engine, workspace } = await placeOf(plan.sessionId);
-      return restoreFiles(plan, { engine, workspace: await workspace(plan.workspace) }, options);
+      const runtime = await placeOf(plan.sessionId);
+      const workspace = await runtime.workspace(plan.workspace);
+      return restoreFiles(plan, { engine: runtime.engine, workspace }, options);
     },
   });
 }
@@ -94,8 +116,9 @@ function isNoted(earlier: Pending | undefined, files: readonly FileBefore[]): bo
   return earlier !== undefined && JSON.stringify(earlier.files) === JSON.stringify(files);
 }
 
+/** The newest first: an older one of the same store may be about to close. */
 async function runtimeOf(runtimes: Iterable<Definitions>, sessionId: string): Promise<Definitions | undefined> {
-  for (const runtime of runtimes) if (await knows(runtime.engine, sessionId)) return runtime;
+  for (const runtime of [...runtimes].toReversed()) if (await knows(runtime.engine, sessionId)) return runtime;
   return undefined;
 }
 

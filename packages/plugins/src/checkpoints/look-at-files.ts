@@ -1,7 +1,16 @@
 /** The files of a call by the one name each has, what they hold now, and keeping that as blobs. */
 
 import { isAbsolute, relative, sep } from "node:path";
-import { CapstanError, type DiffPart, type Engine, isProtectedPath, sha256, type ToolOutput, type Workspace } from "@capstan/core";
+import {
+  CapstanError,
+  type DiffPart,
+  type Engine,
+  isProtectedPath,
+  type Redactor,
+  sha256,
+  type ToolOutput,
+  type Workspace,
+} from "@capstan/core";
 import { CALL_FILES, FILE_BYTES, type FileAfter, type FileBefore, SESSION_BYTES } from "./checkpoint-facts.ts";
 
 /** `special`: a folder, or no regular file. `unclear`: a link, outside, too large, or not to be read. */
@@ -45,38 +54,48 @@ function nameIn(root: string, path: string): readonly string[] {
 type Keeping = {
   readonly workspace: Workspace;
   /** Undefined where nothing can be kept. */
-  readonly engine: Pick<Engine, "putBlob"> | undefined;
+  readonly keeper: { readonly engine: Pick<Engine, "putBlob">; readonly redactor: Redactor } | undefined;
   /** That were kept so far in the session. */
   readonly bytes: number;
   readonly signal: AbortSignal;
 };
 
-/** Keeps what the files hold, one after the other, as far as there is room. Throws as `putBlob`. */
+/** Keeps what the files hold, one after the other, as far as there is room and no known secret in it. Throws as `putBlob`. */
 export async function keepFiles(names: readonly string[], keeping: Keeping): Promise<readonly FileBefore[]> {
-  const { workspace, engine, signal } = keeping;
+  const { workspace, keeper, signal } = keeping;
   const kept: FileBefore[] = [];
   let total = keeping.bytes;
   for (const path of names) {
     const now = await fileNow(workspace, path, signal);
     if (now.type !== "file") kept.push({ path, was: now.type });
     else if (
-      engine === undefined ||
+      keeper === undefined ||
       total + now.bytes.length > SESSION_BYTES ||
-      isProtectedPath(path, workspace.root)
+      isProtectedPath(path, workspace.root) ||
+      holdsSecret(keeper.redactor, now.bytes)
     )
       kept.push({ path, was: "not-kept", sha256: now.sha256 });
     else {
       total += now.bytes.length;
-      kept.push({ path, was: "kept", blob: await engine.putBlob(now.bytes), size: now.bytes.length });
+      kept.push({ path, was: "kept", blob: await keeper.engine.putBlob(now.bytes), size: now.bytes.length });
     }
   }
   return kept;
 }
 
+function holdsSecret(redactor: Redactor, bytes: Uint8Array): boolean {
+  const text = new TextDecoder().decode(bytes);
+  return redactor.text(text) !== text;
+}
+
 /** What the files are once the call is over. `isSure`: nothing but the call came between. */
 export async function filesAfter(
   before: readonly FileBefore[],
-  { workspace, output, isSure }: { readonly workspace: Workspace; readonly output: ToolOutput; readonly isSure: boolean },
+  {
+    workspace,
+    output,
+    isSure,
+  }: { readonly workspace: Workspace; readonly output: ToolOutput; readonly isSure: boolean },
 ): Promise<readonly FileAfter[]> {
   const diffs = output.content.filter((part) => part.type === "diff");
   return Promise.all(
@@ -99,7 +118,7 @@ const WHOLE_TEXT = 65_536;
 /** Hash of what a diff of the file began with, where that is whole and another content than was kept. */
 function replacedBy(diffs: readonly DiffPart[], file: FileBefore): string | undefined {
   const diff = diffs.find(({ path }) => path === file.path);
-  if (diff === undefined || diff.before === undefined) return undefined;
+  if (diff?.before === undefined || diff.before.includes("\uFFFD")) return undefined; // bytes that are no text
   const sha = sha256(diff.before);
   if (file.was === "kept") return file.size <= WHOLE_TEXT && sha !== file.blob ? sha : undefined;
   return file.was === "absent" ? sha : undefined;

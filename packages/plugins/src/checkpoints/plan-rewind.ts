@@ -24,7 +24,7 @@ export type RewindFile = {
   readonly conflict?: "changed-since" | "changed-between" | "unknown";
 };
 export type LeftReason =
-  /** Its old content was not kept: too large, no room, not readable, or no regular file. */
+  /** Its old content was not kept: too large, no room, a secret in it, not readable, or no regular file. */
   | "not-kept"
   | "protected"
   /** A link, a folder or something special stands there now, or the path leads outside. */
@@ -87,13 +87,16 @@ type History = {
   readonly isForeign: boolean;
 };
 
+/** Undefined when no call changed it. */
 function historyOf(notes: readonly Note[]): History | undefined {
+  const idle = idleCalls(notes);
   let target: FileBefore | undefined;
   let known: Known;
   let isForeign = false;
   const seen = new Set<Known>();
   for (const note of notes) {
-    const is = note.type === "before" ? hashBefore(note.file) : hashAfter(note.file);
+    if (idle.has(note.callId)) continue;
+    const is = hashOf(note);
     if (note.type === "before") {
       if (target !== undefined && !seen.has(is)) isForeign = true;
       target ??= note.file;
@@ -105,6 +108,23 @@ function historyOf(notes: readonly Note[]): History | undefined {
     seen.add(is);
   }
   return target === undefined ? undefined : { target, known, isForeign };
+}
+
+/** Calls that left the file as it was, such as one that was refused. */
+function idleCalls(notes: readonly Note[]): ReadonlySet<string> {
+  const before = new Map<string, Known>();
+  const idle = new Set<string>();
+  for (const note of notes) {
+    const is = hashOf(note);
+    if (note.type === "before") before.set(note.callId, is);
+    else if (is !== undefined && note.file.replaced === undefined && before.get(note.callId) === is)
+      idle.add(note.callId);
+  }
+  return idle;
+}
+
+function hashOf(note: Note): Known {
+  return note.type === "before" ? hashBefore(note.file) : hashAfter(note.file);
 }
 
 function hashBefore(file: FileBefore): Known {
@@ -145,9 +165,7 @@ function planFile(
     path,
     now,
     nowSize: current.type === "file" ? current.bytes.length : 0,
-    ...(target.was === "kept"
-      ? { action: "write", blob: target.blob, size: target.size }
-      : { action: "remove" }),
+    ...(target.was === "kept" ? { action: "write", blob: target.blob, size: target.size } : { action: "remove" }),
     ...(conflict !== undefined && { conflict }),
   };
 }

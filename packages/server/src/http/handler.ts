@@ -9,6 +9,7 @@ import { actorOf, type Authorize, type Caller, callerOf } from "./caller.ts";
 import { chatRoutes } from "./chat-routes.ts";
 import { errorResponse, json } from "./errors.ts";
 import { type Guard, guard, type GuardOptions } from "./guard.ts";
+import { inspectRoutes } from "./inspect-routes.ts";
 import { openApi } from "./openapi.ts";
 import type { Door, Route } from "./route.ts";
 import { runRoutes } from "./run-routes.ts";
@@ -24,6 +25,12 @@ export type HttpOptions = GuardOptions & {
   readonly basePath?: string;
   /** Folder of new sessions, unless a trusted caller chose another. */
   readonly workspace?: string;
+  /** Answers what needs no caller, such as the files of a console. Asked first; `undefined` leaves the request to the routes. */
+  readonly pages?: (request: Request) => Promise<Response | undefined>;
+  /** Names of agents that a person is offered, the usual one first. */
+  readonly agents?: readonly string[];
+  /** Reads bytes that logs name by hash, from the store of the runtime: `engine.blob`. Without it no route gives them. */
+  readonly blob?: (hash: string) => Promise<Uint8Array>;
   /** Told of what no client is told: errors without a code. Default a warning of the process. */
   readonly onError?: (error: unknown) => void;
   readonly clock?: Clock;
@@ -35,7 +42,7 @@ export type HttpHandle = {
 };
 
 type Env = { Bindings: { readonly caller: Caller } };
-const ROUTES: readonly Route[] = [...sessionRoutes, ...runRoutes, ...chatRoutes];
+const ROUTES: readonly Route[] = [...sessionRoutes, ...runRoutes, ...chatRoutes, ...inspectRoutes];
 const anything = z.unknown();
 
 export function httpHandler(options: HttpOptions): HttpHandle {
@@ -47,6 +54,8 @@ export function httpHandler(options: HttpOptions): HttpHandle {
   const base = `/${basePath}`.replaceAll(/\/+/g, "/").replace(/\/$/, "");
   const app = appOf(base, door, runtime, onError);
   const admit = async (request: Request): Promise<Response> => {
+    const page = await options.pages?.(request);
+    if (page !== undefined) return page;
     if (closing.signal.aborted)
       throw new CapstanError("closed", "This server is closing; try again", { retryable: true });
     if (request.method === "HEAD") return new Response(null, { status: 405 }); // a stream that nobody reads
@@ -109,13 +118,15 @@ function failed(error: unknown, onError: (error: unknown) => void): Response {
   return errorResponse(error);
 }
 
-function doorOf({ workspace }: HttpOptions, clock: Clock, closing: AbortSignal): Door {
+function doorOf({ workspace, agents = [], blob }: HttpOptions, clock: Clock, closing: AbortSignal): Door {
   const streams = new Map<string, number>();
   let all = 0;
   return {
     clock,
     closing,
     results: sharedResults(clock),
+    agents,
+    ...(blob !== undefined && { blob }),
     ...(workspace !== undefined && { workspace }),
     takeStream(caller) {
       const name = JSON.stringify([caller.tenant, caller.id]);

@@ -10,6 +10,10 @@ export type Door = {
   /** Folder of new sessions for which nobody chose one. */
   readonly workspace?: string;
   readonly results: SharedResults;
+  /** Names of agents that a person is offered. */
+  readonly agents: readonly string[];
+  /** Bytes that logs name by hash. */
+  readonly blob?: (hash: string) => Promise<Uint8Array>;
   /** Aborts when the door closes. */
   readonly closing: AbortSignal;
   /** A place for one more stream; give it back. Throws `limit-reached`. */

@@ -28,7 +28,7 @@ export function requestTitle(body: RequestBody): string {
 /** `rows`: how many lines there is room for; what does not fit says so. */
 export function requestLines(body: RequestBody, context: ThemeContext, width: number, rows: number): readonly string[] {
   const lines = bodyLines(body, context, width);
-  const most = Math.max(3, rows);
+  const most = Math.max(1, rows);
   return lines.length > most
     ? [
         ...lines.slice(0, most - 1),

@@ -32,6 +32,9 @@ export type StepPlace = RequestPlace & {
   readonly send: (answer: Answer) => void;
 };
 
+/** Rows below which hints have one line. */
+const SMALL = 14;
+
 export function requestPanel(place: RequestPlace): Panel {
   const { context, request, more, asker, isReady, answer, redraw } = place;
   const { body } = request;
@@ -64,9 +67,10 @@ export function requestPanel(place: RequestPlace): Panel {
       const { style } = context;
       const waiting = more();
       const head = `${asker === undefined ? "" : `${inertLine(asker, 30)}: `}${requestTitle(body)}${waiting > 0 ? ` (and ${waiting} more)` : ""}`;
+      const hints = rows < SMALL ? 1 : 2;
       const least = requestLines(body, context, width, rows).length; // what is asked about goes before the choices
-      const control = step.control.lines(width, Math.max(3, Math.min(8, rows - 5 - least)));
-      const room = unfolded ? Math.max(3, rows * 3) : Math.max(3, rows - control.length - 5);
+      const control = step.control.lines(width, Math.max(2, Math.min(8, rows - 2 - hints - least)));
+      const room = unfolded ? rows * 3 : rows - control.length - hints - 1 - (step.title === undefined ? 0 : 1);
       const hint = sending ? "sending..." : isReady() ? step.hint : "one moment: keys still go to the editor";
       return [
         ruleLine(context, head, width),
@@ -74,7 +78,7 @@ export function requestPanel(place: RequestPlace): Panel {
         ...(step.title === undefined ? [] : [style("strong", fit(step.title, width))]),
         ...control,
         ...(problem === "" ? [] : [style("error", fit(problem, width))]),
-        ...hintLines(context, hint, width),
+        ...hintLines(context, hint, width).slice(0, hints),
       ];
     },
     key(key) {

@@ -17,6 +17,7 @@ export function diffLines(before: string | undefined, after: string): readonly D
   while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
   let end = 0;
   while (end < old.length - start && end < now.length - start && old.at(-1 - end) === now.at(-1 - end)) end += 1;
+  if (start === old.length && start === now.length) return [];
   const changed = middle(old.slice(start, old.length - end), now.slice(start, now.length - end), start);
   const line = (at: number): DiffLine => ({ type: "same", number: at + 1, text: now[at] ?? "" });
   const head = Array.from({ length: Math.min(AROUND, start) }, (_, at) => line(start - Math.min(AROUND, start) + at));

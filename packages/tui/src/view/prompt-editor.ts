@@ -1,7 +1,7 @@
 /** The editor at the bottom: several lines, history, completion, long pastes as a mark. A file that knows the library below. */
 
 import { type AutocompleteProvider, Editor, fuzzyFilter } from "@earendil-works/pi-tui";
-import { inert } from "../inert.ts";
+import { inert, inertLine } from "../inert.ts";
 import type { ThemeContext } from "../theme-context.ts";
 import { TERMINAL_LIMITS } from "../limits.ts";
 import type { Key, Screen } from "./screen.ts";
@@ -75,7 +75,7 @@ function provider({ commands, argumentsOf, files }: Completions): AutocompletePr
       const paths = fuzzyFilter([...(await files(signal))], word.replace(/^@/, ""), (path) => path);
       const mark = at === undefined ? "" : "@";
       return found(
-        paths.map((path) => ({ value: mark + path, label: inert(path) })),
+        paths.map((path) => ({ value: mark + path, label: path })),
         word,
       );
     },
@@ -97,5 +97,12 @@ function provider({ commands, argumentsOf, files }: Completions): AutocompletePr
 }
 
 function found(items: Completion[], prefix: string): { items: Completion[]; prefix: string } | null {
-  return items.length === 0 ? null : { items: items.slice(0, TERMINAL_LIMITS.completions), prefix };
+  const shown = items
+    .slice(0, TERMINAL_LIMITS.completions)
+    .map(({ value, label, description }) => ({
+      value,
+      label: inertLine(label),
+      ...(description !== undefined && { description: inertLine(description) }),
+    }));
+  return shown.length === 0 ? null : { items: shown, prefix };
 }

@@ -82,6 +82,7 @@ export function screen({ lines, onKey, isUnicode, terminal = new ProcessTerminal
       running = true;
       tui.restoreRenderState(FRESH); // what stands above belongs to the shell, and stays
       tui.start();
+      tui.renderNow(); // a frame that was asked for before the last stop is never drawn
     },
     stop() {
       if (!running) return;
