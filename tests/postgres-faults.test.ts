@@ -2,14 +2,8 @@ import { type Clock, type Fact, type NewSession, type Store, systemClock } from 
 import { postgresStore } from "@capstan/engines/postgres";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { cutProxy, type CutProxy } from "./harness/cut-proxy.ts";
-import {
-  admin,
-  freshSchema,
-  pgliteServer,
-  SERVER_URL,
-  STARTING_MS,
-  type TestServer,
-} from "./harness/postgres-servers.ts";
+import { pgliteServer, STARTING_MS, type TestServer } from "./harness/pglite-server.ts";
+import { admin, freshSchema, SERVER_URL } from "./harness/postgres-servers.ts";
 
 /** Time runs a hundred times as fast, so that nobody waits for what is given up. */
 const HASTE = 100;

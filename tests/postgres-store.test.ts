@@ -2,14 +2,8 @@ import type { NewSession, Store } from "@capstan/core";
 import { storeContract, type StoreFixture } from "@capstan/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { postgresStore } from "@capstan/engines/postgres";
-import {
-  admin,
-  freshSchema,
-  pgliteServer,
-  SERVER_URL,
-  STARTING_MS,
-  type TestServer,
-} from "./harness/postgres-servers.ts";
+import { pgliteServer, STARTING_MS, type TestServer } from "./harness/pglite-server.ts";
+import { admin, freshSchema, SERVER_URL } from "./harness/postgres-servers.ts";
 
 const TABLES = ["sessions", "facts", "mail", "timers", "snapshots", "owners", "blobs", "blob_names"];
 /** Kept from case to case: making it takes longer than most of them. */

@@ -369,10 +369,16 @@ describe("checkpoints", () => {
   });
 
   it("SESS-16 takes several changes of one turn for the session's own", async () => {
-    const both = [edit("a.ts", "1", "2"), edit("a.ts", "2", "3"), write("b.ts", "b"), edit("b.ts", "b", "c")];
-    await using at = await world([{ calls: both.flatMap(({ calls = [] }) => calls) }, done]);
+    const calls = [
+      { name: "edit", input: { path: "a.ts", old_string: "1", new_string: "2" } },
+      { name: "edit", input: { path: "a.ts", old_string: "2", new_string: "3" } },
+      { name: "write_file", input: { path: "b.ts", content: "b" } },
+      { name: "edit", input: { path: "b.ts", old_string: "b", new_string: "c" } },
+    ];
+    await using at = await world([{ calls }, done]);
     at.put("a.ts", "1");
     await at.go();
+    expect(at.get("a.ts")).toBe("3");
     const { plan, end } = await at.back(1);
     expect(plan.files.map(({ path, conflict }) => [path, conflict])).toEqual([
       ["a.ts", undefined],

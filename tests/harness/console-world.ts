@@ -84,7 +84,7 @@ const deploy = tool({
   description: "Deploys a service.",
   input: anything,
   title: () => "Deploy billing to production",
-  permission: () => "ask",
+  permission: "ask",
   execute: (input) => `deployed ${JSON.stringify(input)}`,
 });
 const pay = tool({

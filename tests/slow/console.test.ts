@@ -1,6 +1,7 @@
 /** The console in a real Chromium against a real server: what a person sees, does and gets. */
 
 import { existsSync } from "node:fs";
+import { memoryStore, type Store } from "@capstan/core";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ConsoleWorld, consoleWorld, PROSE, TOKEN } from "../harness/console-world.ts";
@@ -34,8 +35,8 @@ type Opened = AsyncDisposable & {
   readonly open: (sessionId: string, page?: "session" | "inspect") => Promise<void>;
 };
 
-async function opened(size = { width: 1280, height: 800 }): Promise<Opened> {
-  const world = await consoleWorld();
+async function opened(size = { width: 1280, height: 800 }, store: Store = memoryStore()): Promise<Opened> {
+  const world = await consoleWorld(store);
   const context = await browser?.newContext({ viewport: size });
   if (context === undefined) throw new Error("no browser");
   const page = await context.newPage();
@@ -170,6 +171,21 @@ describe.skipIf(!there)("the console", () => {
     await conversation(page)
       .getByText(/The result: .*deployed.*search/)
       .waitFor();
+    await begin("deploy for good");
+    const often = dock.getByLabel("For how long");
+    expect(await often.getByRole("option").allTextContents()).toContain("always in this session");
+    await often.selectOption("session");
+    await dock.getByRole("button", { name: "Allow" }).click();
+    await conversation(page).getByText("remembered for this session").waitFor();
+    await page.getByLabel("Message").fill("deploy again");
+    await page.getByLabel("Message").press("Enter");
+    await expect
+      .poll(() =>
+        conversation(page)
+          .getByText(/The result: .*deployed/)
+          .count(),
+      )
+      .toBe(2);
     await begin("deploy once more");
     await dock.getByLabel("Reason for refusing").fill("not on a Friday");
     await dock.getByRole("button", { name: "Refuse" }).click();
@@ -193,19 +209,37 @@ describe.skipIf(!there)("the console", () => {
       .waitFor();
     await begin("form");
     await dock.getByLabel("Name of the release").fill("2.4");
-    await dock.getByLabel("Level", { exact: true }).selectOption("minor");
+    await dock.getByLabel(/^Level/).selectOption("minor");
     await dock.getByLabel("Machines").fill("3");
     await dock.getByRole("button", { name: "Send" }).click();
     await conversation(page)
       .getByText(/The result: .*2\.4.*minor.*3.*true/)
       .waitFor();
     await begin("screen");
-    await dock.getByLabel("Result").fill("a cat");
+    await dock.getByLabel("Result", { exact: true }).fill("a cat");
     await dock.getByRole("button", { name: "Give the result" }).click();
     await conversation(page)
       .getByText(/The result: .*a cat/)
       .waitFor();
     expect(console.errors).toEqual([]);
+  });
+
+  it("WEB-01 asks whether a call that a restart cut short did happen", async () => {
+    const store = memoryStore();
+    const before = await consoleWorld(store);
+    const run = await before.runtime.send("guide", "pay it");
+    for await (const { event } of run.events()) if (event.type === "tool.started") break;
+    await before[Symbol.asyncDispose]();
+    await using console = await opened({ width: 1000, height: 700 }, store);
+    const { page } = console;
+    await console.open(run.session.id);
+    const dock = page.getByRole("region", { name: "Open requests" });
+    await dock.getByText("nobody saw how it ended").waitFor();
+    await dock.getByRole("button", { name: /Leave it out/ }).click();
+    await conversation(page)
+      .getByText(/The result:/)
+      .waitFor();
+    await conversation(page).getByText("Left out").waitFor();
   });
 
   it("WEB-01 shows what sub-agents ask where their parent is looked at, and the tree of them", async () => {
@@ -307,19 +341,13 @@ describe.skipIf(!there)("the console", () => {
     await console.open(long.id);
     await conversation(page).getByText("Message 9999 of many").waitFor();
     const box = conversation(page);
-    for (let page_ = 0; page_ < 40; page_++) {
-      await box.evaluate((element) => void (element.scrollTop = 0));
-      if (
-        await box
-          .getByText("Message 0 of many", { exact: true })
-          .isVisible()
-          .catch(() => false)
-      )
-        break;
-      await page.waitForFunction(() => document.querySelector("[data-kind]") !== null);
-    }
-    await box.evaluate((element) => void (element.scrollTop = 0));
-    await box.getByText("Message 0 of many", { exact: true }).waitFor();
+    const first = box.getByText("Message 0 of **many**", { exact: true }); // what people say is no Markdown
+    await expect
+      .poll(() => box.evaluate((element) => void (element.scrollTop = 0)).then(() => first.count()), {
+        timeout: 40_000,
+      })
+      .toBe(1);
+    await first.waitFor();
     expect(await page.locator("[data-kind]").count()).toBeLessThan(1_000);
     await box.evaluate((element) => void (element.scrollTop = element.scrollHeight));
     await box.getByText("Message 9999 of many").waitFor();

@@ -53,6 +53,8 @@ export const MCP_LIMITS = {
   patternChoices: 8,
   /** One check of a value against a schema. */
   checkMs: 1_000,
+  /** Characters of a schema times those of a value, up to which a check is not watched. */
+  smallCheck: 2_000_000,
   /** Characters of a server's error that are told. */
   errorChars: 2_000,
   /** Questions of a server to people in one call. */

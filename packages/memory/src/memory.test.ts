@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
 import { memory, type Found, type Memory } from "./memory.ts";
 import { MEMORY_LIMITS as LIMITS } from "./limits.ts";
@@ -141,6 +143,22 @@ describe("memory", () => {
     const passages = (await kept.search({}, "word1 word7000", { limit: 50 })).passages;
     expect(passages.every(({ text }) => text.length <= LIMITS.chunkCharacters)).toBe(true);
     expect(passages.map((passage) => passage.id)).toEqual([id, id]);
+  });
+
+  it("SKILL-12 is shared by processes: what all of them tell is there once, and nothing is lost", async () => {
+    const folder = newFolder();
+    const source = JSON.stringify(new URL("./memory.ts", import.meta.url).href);
+    const code = `import { memory } from ${source};
+      await using kept = memory({ folder: ${JSON.stringify(folder)} });
+      for (let n = 0; n < 20; n++) {
+        await kept.remember({}, { text: "shared " + n, origin: "user" });
+        await kept.remember({}, { text: "of " + process.pid + " " + n, origin: "user" });
+      }`;
+    const args = ["--conditions=capstan-source", "--input-type=module", "-e", code];
+    await Promise.all([1, 2].map(() => promisify(execFile)(process.execPath, args)));
+    await using kept = memory({ folder });
+    expect((await kept.search({}, "shared", { limit: 50 })).passages).toHaveLength(20);
+    expect(await kept.forget({}, "all")).toBe(60);
   });
 
   it("says what is wrong with a file that is no memory, and after it was closed", async () => {

@@ -221,6 +221,30 @@ describe("httpHandler under faults", () => {
     await runtime.close();
   });
 
+  it("G12 takes bodies up to a sum of all that are worked on, and gives the room back", async () => {
+    await using w = await world([]);
+    const piece = new Uint8Array(SERVER_LIMITS.bodyBytes / 2).fill(0x20);
+    const sending: ReadableStreamDefaultController<Uint8Array>[] = [];
+    const post = (): Promise<Response> => {
+      const body = new ReadableStream<Uint8Array>({
+        start(controller) {
+          controller.enqueue(piece);
+          sending.push(controller);
+        },
+      });
+      const headers = { host: "localhost", authorization: "Bearer ann", "content-type": "application/json" };
+      const init = { method: "POST", body, headers, duplex: "half" } as const;
+      return w.server.handle(new Request("http://localhost/sessions", init));
+    };
+    const open = Array.from({ length: SERVER_LIMITS.bodiesBytes / piece.length }, post);
+    const refused = await post();
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
+    for (const controller of sending.slice(0, open.length)) controller.error(new Error("it broke off"));
+    expect((await Promise.all(open)).map(({ status }) => status)).toEqual(open.map(() => 400));
+    const small = await w.server.ask("/sessions", { json: { agent: "guide" } });
+    expect(small.status).toBe(201);
+  });
+
   it("does nothing for a tenant that is none, and tells the operator", async () => {
     const runtime = await testRuntime({
       agents: [agent({ name: "guide", model: scriptedModel([]), instructions: "x" })],
@@ -257,18 +281,18 @@ describe("httpHandler under faults", () => {
         return () => undefined;
       },
     };
-    await using w = await world([{ text: "Hello." }, { text: "Wait.", hold: new Promise<never>(() => undefined) }], {
-      clock,
-    });
-    const { sessionId } = (await (
-      await w.server.ask("/send", { json: { agent: "guide", input: "Hi" } })
-    ).json()) as { sessionId: string };
+    const hold = Promise.withResolvers<void>();
+    await using w = await world([{ text: "Hello." }, { text: "Wait.", hold: hold.promise }], { clock });
+    const { sessionId } = (await (await w.server.ask("/send", { json: { agent: "guide", input: "Hi" } })).json()) as {
+      sessionId: string;
+    };
     const path = `/sessions/${sessionId}/runs/latest`;
     expect((await w.server.ask(`${path}?waitMs=20000`)).status).toBe(200);
     const response = await w.server.ask(path);
     expect([response.status, await response.json()]).toMatchObject([200, { status: "finished", text: "Hello." }]);
     await w.server.ask(`/sessions/${sessionId}/send`, { json: { input: "More" } });
     expect((await w.server.ask(path)).status).toBe(202);
+    hold.resolve();
   });
 
   it("refuses streams beyond its limit with a hint to come back, and gives places back", async () => {

@@ -302,6 +302,13 @@ describe("httpHandler: who may do what", () => {
       ]);
       expect(theirs.status).toBe(404);
     }
+    for (const list of ["/sessions", "/requests"]) {
+      const behind = async (before: string): Promise<readonly unknown[]> => {
+        const response = await ask(`${list}?before=${before}`, { token: "bob" });
+        return [response.status, (await response.text()).replaceAll(before, "?")];
+      };
+      expect(await behind(id)).toEqual(await behind(unknown));
+    }
     expect((await body(await ask("/sessions", { token: "bob" }))).sessions).toEqual([]);
     expect((await ask("/chat/guide/chat/stream", { token: "bob" })).status).toBe(204);
     expect((await body(await ask("/sessions", { token: "ann" }))).sessions.length).toBe(1);

@@ -3,6 +3,8 @@
 export const SERVER_LIMITS = {
   /** The body of a request. */
   bodyBytes: 33_554_432,
+  /** Bodies of all requests that are worked on. */
+  bodiesBytes: 268_435_456,
   /** Time that a body may take to arrive, and `authorize` to answer. */
   bodyMs: 30_000,
   authorizeMs: 10_000,

@@ -2,11 +2,11 @@
 
 import { ANSWER_QUIET_MS } from "./limits.ts";
 import type { Panel } from "./panels/panel.ts";
-import { requestPanel } from "./panels/request-panel.ts";
+import { type RequestPanel, requestPanel } from "./panels/request-panel.ts";
 import type { Terminal } from "./terminal.ts";
 import type { Key } from "./view/screen.ts";
 
-type Asking = { readonly id: string; readonly panel: Panel; readyAt: number };
+type Asking = { readonly id: string; readonly panel: RequestPanel; readyAt: number };
 
 export class Asker {
   readonly #terminal: Terminal;
@@ -23,7 +23,7 @@ export class Asker {
   /** True when the key was for the request. Before it is ready every key puts it off, and goes to the editor. */
   key(key: Key): boolean {
     const asking = this.#now();
-    if (asking === undefined) return false;
+    if (asking === undefined || asking.panel.isBusy) return false;
     const { clock } = this.#terminal;
     if (clock.monotonic() >= asking.readyAt) {
       asking.panel.key(key);

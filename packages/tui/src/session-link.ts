@@ -53,6 +53,7 @@ export class SessionLink {
   readonly #onChange: () => void;
   readonly #stop = new AbortController();
   #children = new Map<string, ShownRequest>();
+  #answered = new Set<string>();
   #reading: Promise<void> | undefined;
   #isStale = false;
 
@@ -78,14 +79,20 @@ export class SessionLink {
   /** Oldest first, those of sub-agents with them. */
   get requests(): readonly ShownRequest[] {
     const own = Object.values(this.state?.requests ?? {}).map((request) => ({ request, asker: undefined }));
-    return [...own, ...this.#children.values()].toSorted((a, b) => a.request.openedAt - b.request.openedAt);
+    const open = [...own, ...this.#children.values()].filter(({ request }) => !this.#answered.has(request.requestId));
+    return open.toSorted((a, b) => a.request.openedAt - b.request.openedAt);
   }
 
+  /** Rejects for an answer that is not taken. */
   async respond({ sessionId, requestId }: OpenRequest, answer: Answer): Promise<void> {
-    const session = sessionId === this.session.id ? this.session : await this.#runtime.session(sessionId);
-    await session.respond(requestId, answer);
-    this.#children.delete(requestId);
-    await this.refresh();
+    try {
+      const session = sessionId === this.session.id ? this.session : await this.#runtime.session(sessionId);
+      await session.respond(requestId, answer);
+      this.#children.delete(requestId);
+      this.#answered.add(requestId); // the state may still tell of it for a moment
+    } finally {
+      void this.refresh();
+    }
   }
 
   /** Reads the state again; several asks at once are one. */
@@ -105,6 +112,7 @@ export class SessionLink {
       this.#isStale = false;
       try {
         this.state = await this.session.state();
+        for (const id of this.#answered) if (this.state.requests[id] === undefined) this.#answered.delete(id);
       } catch (error) {
         this.transcript.note("state", "error", messageOf(error));
       }

@@ -190,6 +190,18 @@ describe("typing in the terminal", { concurrent: true, timeout: 120_000 }, () =>
     await screen.waitFor("There is no command /nonsense");
   });
 
+  it("CLI-01 LOOP-13 /model says what is wrong with a name, and uses another model from the next turn on", async () => {
+    await using at = await terminalHome(pty);
+    await using screen = at.open(await scripted(at, `[{ text: "Of the first." }]`), { columns: 100 });
+    await screen.waitFor("? help");
+    screen.type("/model nobody/nothing\r");
+    await screen.waitFor('There is no model provider "nobody"');
+    screen.type("/model demo\r");
+    await screen.waitFor("demo · ask");
+    screen.type("hello\r");
+    await screen.waitFor("I look at what is here first.");
+  });
+
   it("CLI-01 sends a pasted path of an image as an image", async () => {
     await using at = await terminalHome(pty);
     const path = join(at.folder, "dot.png");

@@ -22,6 +22,19 @@ describe("parseJson", () => {
   });
 });
 
+describe("the depth of JSON", () => {
+  it("counts no bracket of a string, whatever quotes and backslashes are in it", () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom("\\", '"', "[", "]", "{", "}", "a")), (characters) => {
+        const text = JSON.stringify(characters.join(""));
+        const within = `[${text},${nested(WIRE_LIMITS.jsonDepth - 1)},{${text}:${text}}]`;
+        expect(parseJson(within)).toEqual(JSON.parse(within));
+        expect(() => parseJson(`[${text},${nested(WIRE_LIMITS.jsonDepth)}]`)).toThrow(/deep/);
+      }),
+    );
+  });
+});
+
 describe("parsers of what clients send", () => {
   it("take or refuse anything with a typed error", () => {
     const anything = fc.oneof(

@@ -14,23 +14,33 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Counts brackets outside of strings; more than the limit is not counted. */
+/** Counts brackets outside of strings; more than the limit is not counted. Most of a long text is strings: they are leapt over. */
 function depthOf(text: string): number {
   let depth = 0;
   let deepest = 0;
-  let quoted = false;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === 0x22) quoted = !quoted;
-    else if (quoted) {
-      if (code === 0x5c) at += 1; // what follows a backslash ends nothing
-    } else if (code === 0x7b || code === 0x5b) {
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (code === 0x7b || code === 0x5b) {
       depth += 1;
       if (depth > deepest) deepest = depth;
       if (deepest > WIRE_LIMITS.jsonDepth) return deepest;
     } else if (code === 0x7d || code === 0x5d) depth -= 1;
   }
   return deepest;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** Where the string ends that begins at `start`; behind the text when it does not. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let before = end - 1;
+    while (text.charCodeAt(before) === BACKSLASH) before -= 1;
+    if ((end - before) % 2 === 1) return end; // an even number of backslashes are themselves
+  }
+  return text.length;
 }
 
 export type Members = { readonly [name: string]: unknown };

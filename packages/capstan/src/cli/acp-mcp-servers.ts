@@ -1,18 +1,9 @@
 /** The MCP servers that an editor names: connected for the sessions it names them for, shown to those only, ended with the last. */
 
 import type { McpHook } from "@capstan/acp";
-import {
-  CapstanError,
-  hashJson,
-  type Json,
-  messageOf,
-  plugin,
-  type Plugin,
-  sleep,
-  systemClock,
-  type Tool,
-} from "@capstan/core";
-import type { McpClient, McpPlugin, McpServerConfig } from "@capstan/mcp";
+import { hashJson, type Json, plugin, type Plugin, sleep, systemClock, type Tool } from "@capstan/core";
+import type * as McpPackage from "@capstan/mcp";
+import type { ApprovedDefinitions, McpClient, McpPlugin, McpServerConfig } from "@capstan/mcp";
 import { homeFolders } from "../home-folders.ts";
 import { approvedDefinitions } from "./mcp-approved.ts";
 import { signInFolder } from "./mcp-servers.ts";
@@ -33,34 +24,52 @@ type Given = Parameters<McpHook>[0][number];
 const CONNECT_MS = 5_000;
 
 /** The plugin is for the runtime, `connect` for its ACP door. The editor's user named the servers; what they offer asks like all of MCP. */
-export function editorServers({ taken, log, dataFolder }: EditorServersOptions): EditorServers {
-  const connected = new Map<string, Connected>();
-  const owners = new WeakMap<Tool, Connected>();
-  const approved = approvedDefinitions(dataFolder ?? homeFolders(process.env).data);
-  let addSecret: (secret: string) => void = () => undefined;
-  const toolsOf = (one: Connected): readonly Tool[] =>
-    one.client.tools().map((tool) => {
-      const hidden = Object.freeze({ ...tool, hidden: true as const }); // other sessions are not shown it
-      owners.set(hidden, one);
-      return hidden;
-    });
-  const connect: McpHook = async (servers, { id, cwd }) => {
-    const { hasSameTools, mcpAuth, mcpClient, normalizeServers } = await import("@capstan/mcp");
-    const read = normalizeServers(servers.map(plainServer), { variables: false, folder: cwd });
-    for (const { server = "?", message } of read.problems) log(`MCP server ${server} of the editor: ${message}`);
-    const auth = mcpAuth({ folder: signInFolder(process.env, dataFolder) });
-    const used = (name: string): boolean =>
-      [...taken, ...Array.from(connected.values(), (one) => one.name)].some((other) => hasSameTools(name, other));
-    const add = (server: McpServerConfig): Connected => {
-      const name = freeName(server.name, used);
-      const client = mcpClient({ servers: [{ ...server, name }], auth, approved });
-      client.onSecret((secret) => addSecret(secret));
-      return { client, name, sessions: new Set() };
-    };
-    const own = read.servers.map((server) => {
+export function editorServers(options: EditorServersOptions): EditorServers {
+  const servers = new NamedServers(options);
+  const made = plugin({
+    name: "editor-mcp",
+    tools: () => servers.tools(),
+    prepare: (_request, { sessionId }) => {
+      const specs = servers
+        .toolsOf(sessionId)
+        .map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+      return specs.length === 0 ? undefined : { tools: specs, breaksPrefix: "the editor named MCP servers" };
+    },
+    tool: (call, context, next) => {
+      if (servers.allows(call.tool, context.sessionId)) return next(call);
+      const said = `${call.name} is of a server that the editor did not name for this session`;
+      return context.answer(said, { isError: true });
+    },
+    open: ({ redactor }) => {
+      servers.onSecret = (secret) => redactor.add(secret);
+      return { [Symbol.asyncDispose]: () => servers.close() };
+    },
+  });
+  return { plugin: made, connect: (given, session) => servers.connect(given, session) };
+}
+
+class NamedServers {
+  onSecret: (secret: string) => void = () => undefined;
+  readonly #options: EditorServersOptions;
+  readonly #approved: ApprovedDefinitions;
+  /** By what was named: the same for several sessions is connected once. */
+  readonly #connected = new Map<string, Connected>();
+  readonly #owners = new WeakMap<Tool, Connected>();
+
+  constructor(options: EditorServersOptions) {
+    this.#options = options;
+    this.#approved = approvedDefinitions(options.dataFolder ?? homeFolders(process.env).data);
+  }
+
+  async connect(given: readonly Given[], { id, cwd }: Parameters<McpHook>[1]): Promise<AsyncDisposable> {
+    const { log } = this.#options;
+    const mcp = await import("@capstan/mcp");
+    const { servers, problems } = mcp.normalizeServers(given.map(plainServer), { variables: false, folder: cwd });
+    for (const { server = "?", message } of problems) log(`MCP server ${server} of the editor: ${message}`);
+    const own = servers.map((server) => {
       const key = hashJson(server as unknown as Json); // plain data: the editor sends no functions
-      const one = connected.get(key) ?? add(server);
-      connected.set(key, one);
+      const one = this.#connected.get(key) ?? this.#add(server, mcp);
+      this.#connected.set(key, one);
       one.sessions.add(id);
       return [key, one] as const;
     });
@@ -70,52 +79,57 @@ export function editorServers({ taken, log, dataFolder }: EditorServersOptions):
     done.abort();
     for (const { name, failure } of own.flatMap(([, { client }]) => client.list()))
       if (failure !== undefined) log(`MCP server ${name} of the editor is not there: ${failure}`);
-    return { [Symbol.asyncDispose]: () => leave(own, id, connected) };
-  };
-  const made = plugin({
-    name: "editor-mcp",
-    tools: () => {
-      for (const { client } of connected.values()) client.warmUp(); // what has changed is read behind this run
-      return Array.from(connected.values(), toolsOf).flat();
-    },
-    prepare: (_request, { sessionId }) => {
-      const tools = [...connected.values()].filter(({ sessions }) => sessions.has(sessionId)).flatMap(toolsOf);
-      const specs = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
-      return specs.length === 0 ? undefined : { tools: specs, breaksPrefix: "the editor named MCP servers" };
-    },
-    tool: (call, context, next) => {
-      const owner = owners.get(call.tool);
-      if (owner === undefined || owner.sessions.has(context.sessionId)) return next(call);
-      return context.answer(`${call.name} is of a server that the editor did not name for this session`, {
-        isError: true,
-      });
-    },
-    open: ({ redactor }) => {
-      addSecret = (secret) => redactor.add(secret);
-      const close = async (): Promise<void> => {
-        await Promise.all(Array.from(connected.values(), ({ client }) => client.close()));
-      };
-      return { [Symbol.asyncDispose]: close };
-    },
-  });
-  return { plugin: made, connect };
+    return { [Symbol.asyncDispose]: () => this.#leave(own, id) };
+  }
+
+  /** Of all sessions, hidden: which of them a session is shown is told by `toolsOf`. */
+  tools(): readonly Tool[] {
+    for (const { client } of this.#connected.values()) client.warmUp(); // what has changed is read behind this run
+    return Array.from(this.#connected.values(), (one) => this.#hiddenTools(one)).flat();
+  }
+
+  toolsOf(sessionId: string): readonly Tool[] {
+    const own = [...this.#connected.values()].filter(({ sessions }) => sessions.has(sessionId));
+    return own.flatMap((one) => this.#hiddenTools(one));
+  }
+
+  /** A tool that is not of these servers is no concern of theirs. */
+  allows(tool: Tool, sessionId: string): boolean {
+    return this.#owners.get(tool)?.sessions.has(sessionId) ?? true;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(Array.from(this.#connected.values(), ({ client }) => client.close()));
+  }
+
+  #add(server: McpServerConfig, { hasSameTools, mcpAuth, mcpClient }: typeof McpPackage): Connected {
+    const { taken, dataFolder } = this.#options;
+    const names = [...taken, ...Array.from(this.#connected.values(), (one) => one.name)];
+    const name = freeName(server.name, (free) => names.some((other) => hasSameTools(free, other)));
+    const auth = mcpAuth({ folder: signInFolder(process.env, dataFolder) });
+    const client = mcpClient({ servers: [{ ...server, name }], auth, approved: this.#approved });
+    client.onSecret((secret) => this.onSecret(secret));
+    return { client, name, sessions: new Set() };
+  }
+
+  #hiddenTools(one: Connected): readonly Tool[] {
+    return one.client.tools().map((tool) => {
+      const hidden = Object.freeze({ ...tool, hidden: true as const });
+      this.#owners.set(hidden, one);
+      return hidden;
+    });
+  }
+
+  async #leave(own: readonly (readonly [string, Connected])[], id: string): Promise<void> {
+    for (const [, { sessions }] of own) sessions.delete(id);
+    const over = own.filter(([key, { sessions }]) => sessions.size === 0 && this.#connected.delete(key));
+    await Promise.all(over.map(([, { client }]) => client.close()));
+  }
 }
 
 /** Names of the servers that plugins connect. */
 export function serversOf(plugins: readonly Plugin[]): readonly string[] {
   return plugins.flatMap((one) => ("client" in one ? (one as McpPlugin).client.servers.map(({ name }) => name) : []));
-}
-
-async function leave(
-  own: readonly (readonly [string, Connected])[],
-  id: string,
-  connected: Map<string, Connected>,
-): Promise<void> {
-  for (const [, { sessions }] of own) sessions.delete(id);
-  const over = own.filter(([key, { sessions }]) => sessions.size === 0 && connected.delete(key));
-  const ends = await Promise.allSettled(over.map(([, { client }]) => client.close()));
-  const [failed] = ends.flatMap((end) => (end.status === "rejected" ? [end.reason as unknown] : []));
-  if (failed !== undefined) throw new CapstanError("mcp-failed", messageOf(failed), { cause: failed });
 }
 
 /** ACP writes variables and headers as lists. */

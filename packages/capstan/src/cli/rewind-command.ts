@@ -54,7 +54,8 @@ export function rewindCommand(
       const { restored, left } = await restoreFiles(plan, { engine, workspace }, { overwrite });
       const fork = await (await runtime.session(id)).fork({ at: to });
       for (const file of left.filter((one) => !plan.left.includes(one))) screen.note(leftLine(file), "yellow");
-      screen.note(`Restored ${restored.length} files; ${id} stays as it is, "${name} resume" goes on with the new one`);
+      const next = `"${name} run --session ${fork.id}" goes on from there`;
+      screen.note(`Restored ${restored.length} files; ${id} stays as it is, ${next}`);
       screen.data(fork.id);
       return left.some(({ why }) => why === "failed" || why === "changed") ? EXIT.failed : EXIT.done;
     } finally {

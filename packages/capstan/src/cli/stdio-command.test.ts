@@ -39,7 +39,9 @@ describe("capstan stdio", { timeout: 60_000 }, () => {
     for (const again of [false, true]) {
       const { child, until } = await sidecar(home);
       child.stderr.resume();
-      child.stdin.write('{"id":1,"kind":"user_message","message":"Talk"}\n{"id":2,"kind":"user_message","message":"Go on"}\n');
+      child.stdin.write(
+        '{"id":1,"kind":"user_message","message":"Talk"}\n{"id":2,"kind":"user_message","message":"Go on"}\n',
+      );
       await until('"name":"deaf","title"');
       const closed = once(child, "close");
       child.kill("SIGTERM");

@@ -79,7 +79,11 @@ function Field({ field, value, change }: FieldProps): ReactElement {
   const label = (
     <span className="text-[13px] font-semibold">
       {title}
-      {required && <span className="text-bad"> *</span>}
+      {required && (
+        <span className="text-bad" aria-hidden="true">
+          {" *"}
+        </span>
+      )}
     </span>
   );
   return (

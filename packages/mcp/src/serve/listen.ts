@@ -68,9 +68,11 @@ async function answer(
   }
 }
 
-/** Undefined for what is no request of the web, such as a method that none may have. */
+/** Undefined for what is no request of the web, such as a method that none may have, or one that names two hosts. */
 function toRequest(request: IncomingMessage, signal: AbortSignal): Request | undefined {
   const { method = "GET", url = "/", headers } = request;
+  const hosts = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host");
+  if (hosts.length > 1 || !/^\/(?!\/)/.test(url)) return undefined; // a host in the URL would be another than the one that is checked
   try {
     const given = new Headers();
     for (const [name, value] of Object.entries(headers)) {

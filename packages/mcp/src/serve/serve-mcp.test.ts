@@ -1,7 +1,9 @@
 /** Our server against the clients of the SDK, of the older and the newer revision, over HTTP and over stdio. */
 
+import { connect as dial } from "node:net";
 import { createInterface } from "node:readline";
 import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { agent, flowTool, type Json, type Runtime, tool } from "@capstan/core";
 import { scriptedModel, testRuntime } from "@capstan/core/testing";
@@ -284,6 +286,24 @@ describe("an agent served over one connection", () => {
     stop.abort();
     expect(await call).toBe("stopped");
     await expect.poll(async () => (await runtime.sessions())[0]?.status).toBe("idle");
+  });
+});
+
+describe("listenMcp", () => {
+  it("G22 refuses a request that names two hosts, and answers the next one", async () => {
+    const server = await listenMcp({ tools: [double], authorize: () => ({ id: "me", door: "test" }) });
+    closing.push(() => server.close());
+    const { host, port } = new URL(server.url);
+    const status = async (target: string, more = ""): Promise<string> => {
+      const socket = dial(Number(port), "127.0.0.1");
+      socket.write(`DELETE ${target} HTTP/1.1\r\nHost: ${host}\r\n${more}Connection: close\r\n\r\n`);
+      const answer = await text(socket);
+      return answer.slice(9, 12);
+    };
+    expect(await status("http://evil.example/mcp")).toBe("400");
+    expect(await status("//evil.example/mcp")).toBe("400");
+    expect(await status("/mcp", "Host: evil.example\r\n")).toBe("400");
+    expect(await status("/mcp")).toBe("405");
   });
 });
 

@@ -11,9 +11,16 @@ export function boundedCheck<T>(work: () => T, timeoutMs: number): T | undefined
   try {
     return script.runInContext(box, { timeout: timeoutMs }) as T; // what `work` returns
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT") return undefined;
+    if (isTimeout(error)) return undefined;
     throw error;
   } finally {
     box.work = () => undefined;
   }
+}
+
+/** The error may be one of the other context, whose `Error` is another one. */
+function isTimeout(error: unknown): boolean {
+  return (
+    typeof error === "object" && error !== null && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT"
+  );
 }

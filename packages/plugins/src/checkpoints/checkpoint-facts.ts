@@ -52,9 +52,17 @@ export function nextOwn(own: Own, fact: Fact): Own {
   return { bytes, pending: remember(own.pending, callId, next, PENDING_CALLS) };
 }
 
-/** What the plugin recorded with this fact. */
+/** What the plugin recorded with this fact; nothing when it is not of its kind. */
 export function checkpointOf(fact: Fact): Checkpoint | undefined {
-  return recorded<Checkpoint | null>(fact, PLUGIN_NAME) ?? undefined;
+  const data = recorded<Partial<Checkpoint> | null>(fact, PLUGIN_NAME);
+  if (data === undefined || data === null || (data.type !== "before" && data.type !== "after")) return undefined;
+  const { callId, files } = data;
+  if (typeof callId !== "string" || !Array.isArray(files)) return undefined;
+  return files.every((file: unknown) => isNamed(file)) ? (data as Checkpoint) : undefined;
+}
+
+function isNamed(file: unknown): boolean {
+  return typeof file === "object" && file !== null && "path" in file && typeof file.path === "string";
 }
 
 /** As `record` takes it. */

@@ -1,8 +1,8 @@
-import { agent, type Fact, redactor, sha256, type Workspace } from "@capstan/core";
+import { agent, type Fact, type Json, redactor, sha256, type Workspace } from "@capstan/core";
 import { scriptedModel, type ScriptedReply, testRuntime } from "@capstan/core/testing";
 import { describe, expect, it } from "vitest";
 import { call, type FileWorld, fileWorld } from "../file-world.ts";
-import { CALL_FILES, SESSION_BYTES } from "./checkpoint-facts.ts";
+import { CALL_FILES, checkpointOf, SESSION_BYTES } from "./checkpoint-facts.ts";
 import { keepFiles, realNames } from "./look-at-files.ts";
 import { checkpoints } from "./index.ts";
 
@@ -61,6 +61,17 @@ describe("checkpoints in the log", () => {
     expect(await runtime.store.blob(secret)).toBeUndefined();
     expect((await files.plan(session.id, { at: 1 })).left).toEqual([{ path: ".env", why: "not-kept" }]);
     await runtime.close();
+  });
+});
+
+describe("checkpointOf", () => {
+  it("SESS-16 takes no data of another kind for its own", () => {
+    const of = (data: Json) =>
+      checkpointOf({ type: "data", key: "k", name: "plugin/checkpoints", data, seq: 1, at: 0 })?.type;
+    const strange: readonly Json[] = [null, 1, [], {}, { type: "before" }, { type: "after", callId: 1, files: [] }];
+    expect(strange.map(of)).toEqual(strange.map(() => undefined));
+    expect(of({ type: "before", callId: "c", files: [{ path: 1 }] })).toBeUndefined();
+    expect(of({ type: "before", callId: "c", files: [{ path: "a", was: "absent" }] })).toBe("before");
   });
 });
 

@@ -4,11 +4,14 @@ import { CapstanError, type Clock } from "@capstan/core";
 import { parseJson } from "@capstan/wire";
 import type { ZodType } from "zod";
 import { SERVER_LIMITS } from "../server-limits.ts";
+import type { BodyShare } from "./body-budget.ts";
 import { inTime } from "./caller.ts";
 
-/** An empty body is an empty object. Throws `input-invalid`, `input-too-large` and `timeout`. */
-export async function readBody<T>(request: Request, schema: ZodType<T>, clock: Clock): Promise<T> {
-  const text = await inTime(clock, SERVER_LIMITS.bodyMs, "The body of the request", () => readText(request));
+export type BodyOptions = { readonly clock: Clock; readonly share: BodyShare };
+
+/** An empty body is an empty object. Throws `input-invalid`, `input-too-large`, `limit-reached` and `timeout`. */
+export async function readBody<T>(request: Request, schema: ZodType<T>, { clock, share }: BodyOptions): Promise<T> {
+  const text = await inTime(clock, SERVER_LIMITS.bodyMs, "The body of the request", () => readText(request, share));
   if (text !== "" && !isJson(request))
     throw new CapstanError("input-invalid", "The body must be JSON: send content-type: application/json");
   const parsed = schema.safeParse(text === "" ? {} : parseJson(text));
@@ -26,7 +29,7 @@ function isJson(request: Request): boolean {
   return /^application\/json\s*(;|$)/i.test(request.headers.get("content-type") ?? "");
 }
 
-async function readText(request: Request): Promise<string> {
+async function readText(request: Request, share: BodyShare): Promise<string> {
   if (Number(request.headers.get("content-length") ?? 0) > SERVER_LIMITS.bodyBytes) throw tooLarge();
   if (request.body === null) return "";
   const pieces: Uint8Array[] = [];
@@ -35,6 +38,7 @@ async function readText(request: Request): Promise<string> {
     for await (const piece of request.body as unknown as AsyncIterable<Uint8Array>) {
       size += piece.length;
       if (size > SERVER_LIMITS.bodyBytes) throw tooLarge();
+      share.take(piece.length);
       pieces.push(piece);
     }
   } catch (cause) {

@@ -4,6 +4,7 @@ import { CapstanError, type Clock, type Runtime, systemClock } from "@capstan/co
 import { Hono } from "hono";
 import { z } from "zod";
 import { SERVER_LIMITS } from "../server-limits.ts";
+import { bodyBudget } from "./body-budget.ts";
 import { readBody } from "./body.ts";
 import { actorOf, type Authorize, type Caller, callerOf } from "./caller.ts";
 import { chatRoutes } from "./chat-routes.ts";
@@ -87,24 +88,30 @@ function appOf(
   onError: (error: unknown) => void,
 ): Hono<Env> {
   const app = new Hono<Env>();
+  const bodies = bodyBudget(SERVER_LIMITS.bodiesBytes);
   for (const route of ROUTES) {
     app.on(route.method.toUpperCase(), `${base}${route.path}`, async (context) => {
       const { caller } = context.env;
       const request = context.req.raw;
-      const body =
-        route.method === "get" || route.method === "delete"
-          ? undefined
-          : await readBody<unknown>(request, route.body ?? anything, door.clock);
-      const call = {
-        request,
-        query: new URL(request.url).searchParams,
-        param: (name: string) => context.req.param(name) ?? "",
-        body,
-        caller,
-        runtime: (await runtime()).as(actorOf(caller, "http")),
-        door,
-      };
-      return route.run(call);
+      const share = bodies();
+      try {
+        const body =
+          route.method === "get" || route.method === "delete"
+            ? undefined
+            : await readBody<unknown>(request, route.body ?? anything, { clock: door.clock, share });
+        const call = {
+          request,
+          query: new URL(request.url).searchParams,
+          param: (name: string) => context.req.param(name) ?? "",
+          body,
+          caller,
+          runtime: (await runtime()).as(actorOf(caller, "http")),
+          door,
+        };
+        return await route.run(call);
+      } finally {
+        share.giveBack();
+      }
     });
   }
   app.get(`${base}/openapi.json`, () => json(openApi(ROUTES, base)));

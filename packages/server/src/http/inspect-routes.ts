@@ -71,10 +71,19 @@ async function storedPrefix(call: Call<unknown>, hash: string): Promise<{ readon
   return typeof stored === "object" && stored !== null ? { ...stored } : {};
 }
 
+/** Facts that hold files. The others name what the operator wrote: system texts and tools. */
+const WITH_FILES: ReadonlySet<Fact["type"]> = new Set([
+  "input.accepted",
+  "message.added",
+  "tool.finished",
+  "request.resolved",
+  "context.compacted",
+]);
+
 /** Whether what this caller may read of the session names the blob. */
-async function isNamed(session: Session, hash: string, caller: Caller): Promise<boolean> {
+async function isNamed(session: Session, hash: string, { trusted }: Caller): Promise<boolean> {
   for await (const fact of factsOf(session)) {
-    const readable = isShown(fact) && (fact.type !== "prefix.set" || caller.trusted === true);
+    const readable = WITH_FILES.has(fact.type) || (trusted === true && isShown(fact));
     if (readable && JSON.stringify(fact).includes(`"${hash}"`)) return true;
   }
   return false;

@@ -40,7 +40,7 @@ export const sessionRoutes: readonly Route[] = [
     path: "/sessions",
     summary: "Lists sessions, newest first.",
     query: ["status", "agent", "key", "parent", "before", "limit"],
-    run: async ({ runtime, query }) => json({ sessions: await runtime.sessions(filterOf(query)) }),
+    run: async ({ runtime, query }) => json({ sessions: await runtime.sessions(await filterOf(runtime, query)) }),
   }),
   route({
     method: "get",
@@ -173,7 +173,10 @@ export const sessionRoutes: readonly Route[] = [
     query: ["status", "agent", "key", "parent", "before", "limit"],
     run: async ({ runtime, query }) =>
       json({
-        requests: await runtime.requests({ ...filterOf(query), limit: limitOf(query, SERVER_LIMITS.mostListed) }),
+        requests: await runtime.requests({
+          ...(await filterOf(runtime, query)),
+          limit: limitOf(query, SERVER_LIMITS.mostListed),
+        }),
       }),
   }),
 ];
@@ -215,7 +218,8 @@ function shownState({ run, ...state }: SessionView): SessionView {
 
 const STATUSES: readonly SessionStatus[] = ["idle", "running", "waiting", "parked", "quarantined"];
 
-function filterOf(query: URLSearchParams): SessionFilter {
+/** Throws `session-not-found` for a `before` that the caller does not see. */
+async function filterOf(runtime: Runtime, query: URLSearchParams): Promise<SessionFilter> {
   const status = query.get("status");
   const known = STATUSES.find((one) => one === status);
   if (status !== null && known === undefined)
@@ -224,6 +228,8 @@ function filterOf(query: URLSearchParams): SessionFilter {
     const value = query.get(name);
     return value === null ? [] : [[name, value] as const];
   });
+  const before = query.get("before");
+  if (before !== null) await runtime.session(before); // the store would tell an unknown one from another tenant's
   return { ...Object.fromEntries(texts), ...(known !== undefined && { status: known }), limit: limitOf(query) };
 }
 

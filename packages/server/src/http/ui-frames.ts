@@ -32,6 +32,13 @@ export async function* uiFrames(run: Run<unknown>, options: UiFrames): AsyncGene
   const closed = new Set<string>();
   let looking = false;
   let waits: RunResult<unknown> | undefined;
+  const look = (): void => {
+    looking = true;
+    result().then(
+      (found) => inbox.add({ waits: found }),
+      (error: unknown) => inbox.add({ error }),
+    );
+  };
   ask();
   try {
     while (!stream.ended) {
@@ -47,18 +54,14 @@ export async function* uiFrames(run: Run<unknown>, options: UiFrames): AsyncGene
         note(value.event, asked, closed);
         const seen = value.parent === undefined && value.event.seq <= after;
         if (!seen && isShown(value.event)) yield framesOf(stream.push(value));
-        if (!looking && mayRest(value.event)) {
-          looking = true;
-          result().then(
-            (found) => inbox.add({ waits: found }),
-            (error: unknown) => inbox.add({ error }),
-          );
-        }
+        if (!looking && mayRest(value.event)) look();
       }
       if (waits === undefined || stream.ended) continue;
       const ids = waits.requests.map(({ requestId }) => requestId);
-      if (ids.some((id) => closed.has(id))) waits = undefined; // answered since
-      else if (ids.every((id) => asked.has(id))) yield framesOf(endOf(waits, stream.wait()));
+      if (ids.some((id) => closed.has(id))) {
+        waits = undefined; // answered since; what was asked meanwhile nobody has looked at
+        if (!looking && [...asked].some((id) => !closed.has(id))) look();
+      } else if (ids.every((id) => asked.has(id))) yield framesOf(endOf(waits, stream.wait()));
     }
     if (!signal.aborted) yield UI_STREAM_END;
   } catch (error) {

@@ -61,6 +61,7 @@ export function programRealm(names: readonly string[], seed: number, limits: Rea
   });
   PlainDate.now = untold;
   defineProperty(PlainDate.prototype, "constructor", { value: TimelessDate });
+  deleteProperty(Intl, "DateTimeFormat"); // it formats the present where nothing is given
   defineProperty(globalThis, "Date", { value: TimelessDate, writable: true, configurable: true });
 
   let made = 0;

@@ -111,6 +111,7 @@ describe("Program", () => {
       "new Date()",
       "Date()",
       "new (new Date(0).constructor)()",
+      "new Intl.DateTimeFormat().format()",
     ];
     const code = `const out = [];
       ${attempts.map((attempt) => `try { out.push("got " + typeof (${attempt})) } catch (error) { out.push(error.name) }`).join("\n")}
@@ -118,6 +119,7 @@ describe("Program", () => {
     const got = (await value(code)) as readonly string[];
     expect(got.filter((one) => !/^(?:Eval|Type|Reference)Error$/.test(one))).toEqual([]);
     expect(got).toHaveLength(attempts.length);
+    expect(await value("return new Date(2026, 0, 2).toISOString()")).toBe("2026-01-02T00:00:00.000Z");
     const random = "return [Math.random(), Math.random()]";
     expect(await value(random)).toEqual(await value(random));
   });

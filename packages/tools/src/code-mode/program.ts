@@ -64,7 +64,7 @@ export class Program {
     this.#options = { burstMs: LIMITS.burstMs, ...options };
     this.#child = spawn(process.execPath, FLAGS, {
       cwd: parsePath(process.execPath).root,
-      env: process.platform === "win32" ? { SYSTEMROOT: process.env["SYSTEMROOT"] } : {},
+      env: { TZ: "UTC", ...(process.platform === "win32" && { SYSTEMROOT: process.env["SYSTEMROOT"] }) },
       stdio: ["pipe", "pipe", "pipe"],
       windowsHide: true,
     });

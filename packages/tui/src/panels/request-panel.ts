@@ -35,7 +35,10 @@ export type StepPlace = RequestPlace & {
 /** Rows below which hints have one line. */
 const SMALL = 14;
 
-export function requestPanel(place: RequestPlace): Panel {
+/** `isBusy` while an answer is on its way: keys are not for it then. */
+export type RequestPanel = Panel & { readonly isBusy: boolean };
+
+export function requestPanel(place: RequestPlace): RequestPanel {
   const { context, request, more, asker, isReady, answer, redraw } = place;
   const { body } = request;
   let step: Step;
@@ -63,6 +66,9 @@ export function requestPanel(place: RequestPlace): Panel {
   const stepPlace: StepPlace = { ...place, show, send };
   step = stepsOf(stepPlace).first();
   return {
+    get isBusy() {
+      return sending;
+    },
     lines(width, rows) {
       const { style } = context;
       const waiting = more();
