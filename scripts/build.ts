@@ -11,6 +11,13 @@ const root = join(import.meta.dirname, "..");
 const { status } = spawnSync("tsc", ["-b", "tsconfig.build.json"], { cwd: root, stdio: "inherit" });
 if (status !== 0) process.exit(status ?? 1);
 for (const file of globSync("packages/*/package.json", { cwd: root })) await bundle(join(root, file, ".."));
+await buildConsole(join(root, "packages/console"));
+
+/** The page is a program of its own, for browsers: Vite makes its files. */
+async function buildConsole(folder: string): Promise<void> {
+  const { buildInto } = (await import(join(folder, "web/build.ts"))) as { buildInto: (to: string) => Promise<void> };
+  await buildInto(join(folder, "dist/web"));
+}
 
 async function bundle(folder: string): Promise<void> {
   for (const old of globSync("dist/**/*.{js,js.map}", { cwd: folder })) rmSync(join(folder, old));

@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const FOREIGN = /^(ANTHROPIC|OPENAI|GEMINI|GOOGLE|OPENROUTER|CEREBRAS|GROQ|DEEPSEEK|OLLAMA|VLLM|OTEL|CAPSTAN|XDG)_/;
+/** Servers that somebody started for these tests. */
+const KEPT: ReadonlySet<string> = new Set(["CAPSTAN_POSTGRES_URL", "CAPSTAN_RESTATE_SERVER"]);
 
 export interface HermeticEnv {
   readonly env: Readonly<Record<string, string>>;
@@ -17,7 +19,7 @@ export function hermeticEnv(from: NodeJS.ProcessEnv): HermeticEnv {
   const home = mkdtempSync(join(tmpdir(), "capstan-home-"));
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(from)) {
-    if (value !== undefined && !FOREIGN.test(name)) env[name] = value;
+    if (value !== undefined && (KEPT.has(name) || !FOREIGN.test(name))) env[name] = value;
   }
   env["HOME"] = home;
   env["USERPROFILE"] = home;

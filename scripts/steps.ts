@@ -28,6 +28,7 @@ export const staticSteps: readonly Step[] = [
   { name: "format", command: tool("oxfmt", "--check"), timeoutMs: 2 * MINUTE },
   { name: "lint", command: tool("oxlint", "--deny-warnings"), timeoutMs: 5 * MINUTE },
   { name: "types", command: tool("tsc", "-p", "tsconfig.json"), timeoutMs: 5 * MINUTE },
+  { name: "types of the console", command: tool("tsc", "-p", "packages/console/web"), timeoutMs: 5 * MINUTE },
   { name: "unused code (knip)", command: tool("knip", "--no-config-hints"), timeoutMs: 5 * MINUTE },
   { name: "source rules", command: script("check-source.ts"), timeoutMs: MINUTE },
   ...(existsSync(join(root, "scripts", "check-errors.ts"))

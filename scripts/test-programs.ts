@@ -41,7 +41,7 @@ async function bundle(dir: string): Promise<void> {
     platform: "node",
     logLevel: "warn",
     resolve: { conditionNames: ["capstan-source", "node", "import"] },
-    external: ["@vscode/ripgrep", "@anthropic-ai/sandbox-runtime"], // they look for files beside them
+    external: ["@vscode/ripgrep", "@anthropic-ai/sandbox-runtime", "pg"], // they look for files beside them
     output: { dir, entryFileNames: "[name].js", chunkFileNames: "chunks/[name].js" },
   });
 }

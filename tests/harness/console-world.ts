@@ -49,7 +49,7 @@ const SCHEMA = jsonSchema<Json>({
   required: ["name", "level"],
 });
 
-export const INERT = [
+const INERT = [
   "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>",
   "[bad](javascript:window.hacked=3) [good](https://example.com/page) [data](data:text/html,x) [near](/sessions)",
   "![picture](https://tracker.example/pixel.png)",

@@ -127,7 +127,7 @@ describe("ServerSentParser", () => {
     const text = ': alive\r\n\r\nid: 4.1\r\ndata: {"a":1}\r\n\r\nevent: end\ndata: x\ndata: y\n\nid: 9\n\n';
     const whole = new ServerSentParser().push(text);
     const parser = new ServerSentParser();
-    const cut = [...text].flatMap((one) => [...parser.push(one)]);
+    const cut = Array.from(text, (one) => parser.push(one)).flat();
     expect(whole).toEqual([
       { id: "4.1", event: "message", data: '{"a":1}' },
       { event: "end", data: "x\ny" },

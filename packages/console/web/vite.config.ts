@@ -9,6 +9,8 @@ const config: UserConfig = {
   base: "./",
   publicDir: "public",
   plugins: [react(), tailwind()],
+  // text of a model is never read as HTML: what would do that is not part of the page
+  resolve: { alias: { "rehype-raw": `${import.meta.dirname}/view/no-html.ts` } },
   build: { target: "es2023", assetsInlineLimit: 0, modulePreload: { polyfill: false }, reportCompressedSize: false },
 };
 

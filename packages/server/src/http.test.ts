@@ -317,6 +317,18 @@ describe("httpHandler: who may do what", () => {
     expect(other.id).not.toBe(id);
   });
 
+  it("G13 takes regular expressions from trusted callers only", async () => {
+    await using w = await world([{ text: '{"list":["x"]}' }]);
+    const items = { type: "string", pattern: "^(x+)+$" };
+    const outputSchema = { type: "object", properties: { list: { type: "array", items } } };
+    const json = { agent: "guide", input: "Hi", outputSchema };
+    expect(await code(await w.server.ask("/send", { json }))).toEqual([403, "permission-denied"]);
+    expect(await w.runtime.sessions()).toEqual([]);
+    await body(await w.server.ask("/send", { json, token: "trusted" }), 202);
+    const named = { type: "object", properties: { pattern: { type: "string" } } }; // a member of this name is none
+    await body(await w.server.ask("/send", { json: { ...json, outputSchema: named } }), 202);
+  });
+
   it("keeps somebody whose id is the name of a tenant out of it", async () => {
     await using w = await world([]);
     await body(await w.server.ask("/sessions", { json: { agent: "guide" }, token: "ann@acme" }), 201);

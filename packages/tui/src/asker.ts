@@ -1,4 +1,4 @@
-/** The request that is shown: the oldest one. What was being typed when it came is never its answer (PERM-14). */
+/** The request that is shown: the oldest one. What was being typed when it came is never its answer. */
 
 import { ANSWER_QUIET_MS } from "./limits.ts";
 import type { Panel } from "./panels/panel.ts";

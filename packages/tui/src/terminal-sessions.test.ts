@@ -169,7 +169,7 @@ describe("typing in the terminal", { concurrent: true, timeout: 120_000 }, () =>
     await screen.waitFor("ctrl+c again leaves");
   });
 
-  it("CLI-01 PERM-01 shift+tab goes through the modes, and /mode sets one", async () => {
+  it("CLI-01 shift+tab goes through the modes, and /mode sets one", async () => {
     await using at = await terminalHome(pty);
     const call = `{ calls: [{ name: "run", input: { command: "x" } }] }`;
     await using screen = at.open(await scripted(at, `[${call}, { text: "First." }, ${call}, { text: "Second." }]`));
@@ -190,7 +190,7 @@ describe("typing in the terminal", { concurrent: true, timeout: 120_000 }, () =>
     await screen.waitFor("There is no command /nonsense");
   });
 
-  it("CLI-01 LOOP-13 /model says what is wrong with a name, and uses another model from the next turn on", async () => {
+  it("CLI-01 /model says what is wrong with a name, and uses another model from the next turn on", async () => {
     await using at = await terminalHome(pty);
     await using screen = at.open(await scripted(at, `[{ text: "Of the first." }]`), { columns: 100 });
     await screen.waitFor("? help");
@@ -224,7 +224,7 @@ describe("typing in the terminal", { concurrent: true, timeout: 120_000 }, () =>
 });
 
 describe("the terminal elsewhere", { concurrent: true, timeout: 120_000 }, () => {
-  it("CLI-01 HTTP-01 shows the sessions of a server as its own: chats, asks, browses", async () => {
+  it("CLI-01 shows the sessions of a server as its own: chats, asks, browses", async () => {
     await using at = await terminalHome(pty);
     const turns = `[{ calls: [{ name: "edit", input: { path: "a.txt" } }] }, { text: "Changed there." }]`;
     const [, ...config] = await scripted(at, turns);

@@ -76,7 +76,7 @@ describe("the terminal", { concurrent: true, timeout: 120_000 }, () => {
     expect(screen.history).toContain("✓ Edit right.txt");
   });
 
-  it("CLI-01 PERM-14 takes nothing that was being typed as an answer: it stays in the editor", async () => {
+  it("CLI-01 takes nothing that was being typed as an answer: it stays in the editor", async () => {
     await using at = await terminalHome(pty);
     const turns = `[{ text: "One moment.", hold: until("go"), calls: [{ name: "edit", input: { path: "a.txt" } }] }, { text: "Never." }]`;
     await using screen = at.open(await scripted(at, turns));
@@ -120,7 +120,7 @@ describe("the terminal", { concurrent: true, timeout: 120_000 }, () => {
     await screen.waitFor(`Heard {"Colour":"blue","Days":["Mon","Tue"],"Why":"just because"}`);
   });
 
-  it("CLI-01 LOOP-12 steers while a run works, shows what waits and takes it back", async () => {
+  it("CLI-01 LOOP-14 steers while a run works, shows what waits and takes it back", async () => {
     await using at = await terminalHome(pty);
     const turns = `[{ calls: [{ name: "slow", input: {} }] }, (request) => ({ text: "Heard " + request.messages.at(-1).parts[0].text })]`;
     await using screen = at.open(await scripted(at, turns));
@@ -142,7 +142,7 @@ describe("the terminal", { concurrent: true, timeout: 120_000 }, () => {
     expect(screen.history).not.toContain("❯ not this");
   });
 
-  it("CLI-01 LOOP-09 esc interrupts the run, and the session goes on", async () => {
+  it("CLI-01 LOOP-08 esc interrupts the run, and the session goes on", async () => {
     await using at = await terminalHome(pty);
     const turns = `[{ text: "Thinking it over", hold: until("go") }, { text: "Back again." }]`;
     await using screen = at.open(await scripted(at, turns));

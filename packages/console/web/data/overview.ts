@@ -139,7 +139,7 @@ export function tokensOf({ inputTokens, outputTokens, cacheReadTokens = 0, cache
   return inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
 }
 
-export function sum(left: Usage, right: Usage): Usage {
+function sum(left: Usage, right: Usage): Usage {
   const names = ["cacheReadTokens", "cacheWriteTokens", "reasoningTokens", "costMicroUsd"] as const;
   const rest = names.flatMap((name) => {
     const value = (left[name] ?? 0) + (right[name] ?? 0);

@@ -24,7 +24,7 @@ export type CallOutcome =
   | { readonly type: "broken"; readonly message: string };
 
 /** What was permitted: another definition under the same name is another tool (G16). */
-export type PermittedCall = RemoteCall & { readonly definition?: string };
+type PermittedCall = RemoteCall & { readonly definition?: string };
 
 /** One attempt. Throws only when `call.signal` aborts. */
 export async function attemptCall(service: McpService, call: PermittedCall): Promise<CallOutcome> {

@@ -119,6 +119,7 @@ function sendOptions(
 ): { readonly input: string | readonly Part[]; readonly options: SendOptions } {
   const { ifBusy: _ifBusy, tags: _tags, ...operators } = options;
   refuseUntrusted(caller, operators);
+  if (hasPattern(outputSchema)) refuseUntrusted(caller, { "a pattern in outputSchema": true });
   const parts = input as string | readonly Part[]; // what the schema let through is said by people
   if (typeof parts !== "string" && parts.some((part) => part.type === "file" && part.data.type === "blob"))
     refuseUntrusted(caller, { blob: true });
@@ -128,6 +129,14 @@ function sendOptions(
     input: parts,
     options: { ...options, ...output, ...(key !== undefined && { idempotencyKey: key }) } as SendOptions,
   };
+}
+
+/** A regular expression can take for ever, and nothing else is done meanwhile. */
+function hasPattern(schema: unknown): boolean {
+  if (typeof schema !== "object" || schema === null) return false;
+  return Object.entries(schema).some(([name, value]) =>
+    name === "pattern" && typeof value === "string" ? true : hasPattern(value),
+  );
 }
 
 /** A run that was just sent may stand in the mailbox yet. Throws `input-invalid` when there is none of this id. */

@@ -35,7 +35,7 @@ export function findProcesses(mark: RunMark): readonly Found[] {
 }
 
 /** Processes of runs whose Capstan is gone. */
-export function findOrphans(): readonly Found[] {
+function findOrphans(): readonly Found[] {
   return PROC ? withChildren((row) => tagsOf(row.pid).some((tags) => isOrphanTag(tags))) : [];
 }
 
