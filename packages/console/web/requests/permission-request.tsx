@@ -54,17 +54,18 @@ export function PermissionRequest({ body, respond }: { readonly body: Body; read
             <Icon name="edit" size={14} /> Edit input
           </button>
         )}
-        <span className="hidden flex-1 sm:block" />
-        <input
-          aria-label="Reason for refusing"
-          placeholder="Why not (the model reads it)"
-          value={why}
-          onChange={(event) => setWhy(event.target.value)}
-          className="field min-w-32 flex-1 sm:max-w-56"
-        />
-        <button type="button" className="button danger" onClick={refuse}>
-          <Icon name="cross" size={15} /> Refuse
-        </button>
+        <div className="flex min-w-64 flex-1 justify-end gap-2">
+          <input
+            aria-label="Reason for refusing"
+            placeholder="Why not (the model reads it)"
+            value={why}
+            onChange={(event) => setWhy(event.target.value)}
+            className="field min-w-0 flex-1 sm:max-w-64"
+          />
+          <button type="button" className="button danger" onClick={refuse}>
+            <Icon name="cross" size={15} /> Refuse
+          </button>
+        </div>
       </div>
       {approvers !== undefined && <p className="text-[12px] text-muted">May be answered by {approvers.join(", ")}</p>}
     </div>

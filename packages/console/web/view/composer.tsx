@@ -48,7 +48,7 @@ export function Composer({ overview }: { readonly overview: Overview }): ReactEl
             rows={Math.min(8, Math.max(1, text.split("\n").length))}
             onChange={(event) => setText(event.target.value)}
             onKeyDown={onKey}
-            placeholder={working ? "Say something while it works…" : "Say something…"}
+            placeholder={working ? "Say something meanwhile…" : "Say something…"}
             className="block w-full resize-none bg-transparent px-3.5 pt-2.5 text-[14.5px] outline-none placeholder:text-muted"
           />
           <div className="flex flex-wrap items-center gap-2 px-2 pb-2">
