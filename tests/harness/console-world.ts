@@ -120,6 +120,22 @@ const search = tool({
   kind: "search",
   execute: () => "src/net/retry.ts:3: let attempt = 0;\nsrc/net/retry.ts:10: attempt += 1;",
 });
+const photograph = tool({
+  name: "photograph",
+  description: "Takes a picture.",
+  input: anything,
+  rerun: "safe",
+  execute: () => ({
+    content: [
+      {
+        type: "file",
+        mediaType: "image/png",
+        name: "cat.png",
+        data: { type: "base64", base64: Buffer.alloc(40_000, 7).toString("base64") },
+      },
+    ],
+  }),
+});
 const locate = tool({ name: "read_screen", description: "Reads the screen.", input: anything });
 const consult = flowTool({
   name: "consult",
@@ -161,6 +177,7 @@ function replies(gate: () => Promise<void>): (said: string) => ScriptedTurn {
     if (said.includes("question")) return call("consult", { kind: "question" });
     if (said.includes("plan")) return call("consult", { kind: "plan" });
     if (said.includes("form")) return call("consult", { kind: "form" });
+    if (said.includes("picture")) return call("photograph");
     if (said.includes("screen")) return call("read_screen", { region: "top" });
     if (said.includes("pay")) return call("pay_invoice", { invoice: "A-17", euros: 240 });
     if (said.includes("fix"))
@@ -203,7 +220,7 @@ function speaker(name: string, gate: () => Promise<void>): ReturnType<typeof scr
 export async function consoleWorld(store: Store = memoryStore(), port = 0): Promise<ConsoleWorld> {
   let held: PromiseWithResolvers<void> = Promise.withResolvers();
   const gate = (): Promise<void> => held.promise;
-  const tools = [deploy, pay, edit, search, locate, consult];
+  const tools = [photograph, deploy, pay, edit, search, locate, consult];
   const worker = agent({
     name: "worker",
     description: "Does one thing.",

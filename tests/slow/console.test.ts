@@ -291,6 +291,13 @@ describe.skipIf(!there)("the console", () => {
     expect(await diff.getByText("let attempt = 0;", { exact: true }).count()).toBe(1);
     await conversation(page).getByRole("button", { name: /^grep/ }).click();
     await conversation(page).getByText("src/net/retry.ts:10: attempt += 1;").first().waitFor();
+    await (await run.session.send("a picture, please")).result();
+    await conversation(page)
+      .getByRole("button", { name: /^photograph/ })
+      .click();
+    await conversation(page).getByRole("button", { name: "Show" }).click();
+    const picture = conversation(page).getByRole("img", { name: "cat.png" });
+    expect(await picture.getAttribute("src")).toMatch(/^blob:/);
   });
 
   it("WEB-02 shows the log by seq, what was live, what a fact came of, and what the model was asked", async () => {

@@ -11,6 +11,7 @@ export function protocolOnly(): Writable {
     write: (piece: Buffer, _encoding, done) => void write(piece, (error) => done(error)),
   });
   stdout.on("error", (error) => output.destroy(error));
+  stdout.on("close", () => output.destroy());
   stdout.write = stderr.write.bind(stderr) as typeof stdout.write; // the same two forms of call
   return output;
 }

@@ -1,9 +1,9 @@
 /** `capstan stdio`: the NDJSON door on the pipes of the process, as a desktop program starts it for a sidecar. */
 
-import { Writable } from "node:stream";
 import { serveStdio } from "@capstan/server/stdio";
 import type { Config } from "../config.ts";
 import { inertLine } from "./inert.ts";
+import { protocolOnly } from "./protocol-output.ts";
 import { endSoon, keepWithoutReaders, untilSignal } from "./serve-command-end.ts";
 import { type DoorFlags, openDoorRuntime } from "./serve-command-runtime.ts";
 
@@ -25,18 +25,4 @@ export async function stdioCommand(name: string, given: Config | undefined, flag
     told.forget();
     endSoon();
   }
-}
-
-/** The pipe of the protocol. Whatever else is written to standard output from now on, by whomever, goes to stderr. */
-function protocolOnly(): Writable {
-  const { stdout } = process;
-  const write = stdout.write.bind(stdout);
-  const output = new Writable({
-    decodeStrings: true,
-    write: (piece: Buffer, _encoding, done) => void write(piece, done),
-  });
-  stdout.on("error", (error) => output.destroy(error));
-  stdout.on("close", () => output.destroy());
-  stdout.write = process.stderr.write.bind(process.stderr) as typeof stdout.write; // the same two forms of call
-  return output;
 }

@@ -4,8 +4,7 @@ import type { ReactElement } from "react";
 import type { FilePart, Part } from "@capstan/core";
 import { Icon } from "./icon.tsx";
 import { isSafeUrl } from "./safe-url.ts";
-
-const SHOWN_IMAGES = /^image\/(png|jpeg|gif|webp)$/;
+import { SHOWN_IMAGES, StoredFile } from "./stored-file.tsx";
 
 export function PartView({ part }: { readonly part: Part }): ReactElement | null {
   if (part.type === "text") return <div>{part.text}</div>;
@@ -15,6 +14,7 @@ export function PartView({ part }: { readonly part: Part }): ReactElement | null
 
 export function FileView({ part: { mediaType, data, name } }: { readonly part: FilePart }): ReactElement {
   const title = name ?? mediaType;
+  if (data.type === "blob") return <StoredFile hash={data.hash} size={data.size} mediaType={mediaType} title={title} />;
   if (data.type === "base64" && SHOWN_IMAGES.test(mediaType))
     return (
       <img
@@ -23,7 +23,6 @@ export function FileView({ part: { mediaType, data, name } }: { readonly part: F
         className="max-h-80 max-w-full rounded-lg border border-line"
       />
     );
-  const size = data.type === "blob" ? `${Math.ceil(data.size / 1024)} KB` : undefined;
   return (
     <p className="inline-flex max-w-full items-center gap-2 rounded-lg border border-line bg-sunken px-2.5 py-1 text-[13px]">
       <Icon name="file" size={14} />
@@ -34,7 +33,7 @@ export function FileView({ part: { mediaType, data, name } }: { readonly part: F
       ) : (
         <span className="truncate">{title}</span>
       )}
-      <span className="shrink-0 text-muted">{size ?? mediaType}</span>
+      <span className="shrink-0 text-muted">{mediaType}</span>
     </p>
   );
 }

@@ -11,6 +11,7 @@ import { useSessions, useShared } from "./console-context.ts";
 import { Details } from "./details.tsx";
 import type { Route } from "../data/route.ts";
 import { SessionHeader } from "./session-header.tsx";
+import { SessionIdContext } from "./stored-file.tsx";
 import { TranscriptView } from "./transcript-view.tsx";
 
 type At = Extract<Route, { readonly sessionId: string }>;
@@ -23,7 +24,12 @@ export function SessionView({ route }: { readonly route: At }): ReactElement | n
     setFeed(opened);
     return () => opened.close();
   }, [connection, route.sessionId]);
-  return feed === undefined ? null : <Opened feed={feed} route={route} />;
+  if (feed === undefined) return null;
+  return (
+    <SessionIdContext value={route.sessionId}>
+      <Opened feed={feed} route={route} />
+    </SessionIdContext>
+  );
 }
 
 const WIDE = "(min-width: 1280px)";

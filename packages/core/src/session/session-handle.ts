@@ -174,8 +174,11 @@ class SessionHandle<Output> implements Session<Output> {
       if (fact.type !== "context.compacted") all.apply(fact); // people see what the model no longer does
     }
     const at = before === undefined ? -1 : all.messages.findIndex((message) => message.id === before);
+    if (before !== undefined && at === -1) {
+      throw new CapstanError("cursor-invalid", `There is no message ${JSON.stringify(before)} in this session`);
+    }
     const older = at === -1 ? all.messages : all.messages.slice(0, at);
-    return limit === undefined ? [...older] : older.slice(-limit);
+    return older.slice(limit === undefined ? 0 : Math.max(0, older.length - Math.max(0, limit)));
   }
 
   async state(): Promise<SessionView> {

@@ -254,6 +254,8 @@ describe("state and messages", () => {
     expect((await session.messages({ limit: 2 })).map(({ id }) => id)).toEqual(ids.slice(2));
     expect((await session.messages({ before: "in_2", limit: 1 })).map(({ id }) => id)).toEqual([ids[1]]);
     expect((await session.messages({ before: "in_1" })).map(({ id }) => id)).toEqual([]);
+    expect(await session.messages({ limit: 0 })).toEqual([]);
+    await expect(session.messages({ before: "in_9" })).rejects.toMatchObject({ code: "cursor-invalid" });
     await runtime.close();
   });
 

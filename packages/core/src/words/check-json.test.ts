@@ -66,4 +66,15 @@ describe("jsonIssues", () => {
     const defs = Object.fromEntries(names.map((name, index): [string, Json] => [name, twice(`a${index + 1}`)]));
     expect(jsonIssues({ $ref: "#/$defs/a0", $defs: { ...defs, a40: { type: "string" } } }, 1)).toHaveLength(1);
   });
+
+  it("MCP-16 a pattern that takes for ever ends the check, and slow ones have their time", () => {
+    const schema: Json = { type: "array", items: { type: "string", pattern: "^(a+)+$" } };
+    const slow = `${"a".repeat(40)}!`;
+    expect(jsonIssues(schema, [slow, "aaa", slow]).map(({ message }) => message)).toEqual([
+      "must match ^(a+)+$",
+      "takes too long to be checked",
+      "takes too long to be checked",
+    ]);
+    expect(jsonIssues(schema, ["aaa", "a".repeat(200), "b"])).toEqual([{ path: [2], message: "must match ^(a+)+$" }]);
+  });
 });

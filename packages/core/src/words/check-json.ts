@@ -1,5 +1,6 @@
 /** Checks a value against JSON Schema text: the part of draft 2020-12 that tools and outputs are written in. Own code, so that core depends on nothing. */
 
+import { createContext, Script } from "node:vm";
 import { canonicalJson, type Json } from "./json.ts";
 
 type JsonObject = { readonly [key: string]: Json };
@@ -12,6 +13,10 @@ const MAX_DEPTH = 200;
 const MAX_NESTED = 600;
 /** Schemas looked at for one value, those of its members too: references can make a short schema a very large one. */
 const MAX_STEPS = 100_000;
+/** A pattern can take for ever, and nothing else is done meanwhile. One that takes longer ends the whole check. */
+const PATTERN_MS = 100;
+/** Steps that a pattern counts for: a few hundred that are slow, each within its time, are enough for one value. */
+const PATTERN_STEPS = 200;
 
 /**
  * What does not fit, at most `MAX_ISSUES`. Keywords that are not known here are not checked, as the standard says;
@@ -71,15 +76,36 @@ function text(walk: Walk, { minLength, maxLength, pattern }: JsonObject, value: 
   const length = value.match(/./gsu)?.length ?? 0; // code points, as the standard counts
   if (typeof minLength === "number" && length < minLength) fail(walk, path, `needs at least ${minLength} characters`);
   if (typeof maxLength === "number" && length > maxLength) fail(walk, path, `has more than ${maxLength} characters`);
-  if (typeof pattern === "string" && !matches(pattern, value)) fail(walk, path, `must match ${pattern}`);
+  if (typeof pattern === "string" && !matches(walk, pattern, value)) fail(walk, path, `must match ${pattern}`);
 }
 
-function matches(pattern: string, value: string): boolean {
+function matches({ work }: Walk, pattern: string, value: string): boolean {
   try {
-    return new RegExp(pattern, "u").test(value);
-  } catch {
-    return true; // a pattern that is none says nothing
+    if (isQuick(pattern, value)) return new RegExp(pattern, "u").test(value);
+    work.steps += PATTERN_STEPS;
+    return inTime(pattern, value);
+  } catch (error) {
+    const isSlow = typeof error === "object" && error !== null && "code" in error && error.code === TOO_SLOW;
+    if (!isSlow) return true; // a pattern that is none says nothing
+    work.steps = MAX_STEPS;
+    return false;
   }
+}
+
+/** A realm of its own is no boundary here: it is where a time limit can be set. */
+const realm = createContext({ pattern: "", value: "" });
+const script = new Script('new RegExp(pattern, "u").test(value)');
+
+const TOO_SLOW = "ERR_SCRIPT_EXECUTION_TIMEOUT";
+
+/** Without groups and with at most two repetitions a short text takes microseconds, a time limit half a millisecond. */
+function isQuick(pattern: string, value: string): boolean {
+  return value.length <= 100 && !pattern.includes("(") && (pattern.match(/[*+{?]/g)?.length ?? 0) <= 2;
+}
+
+function inTime(pattern: string, value: string): boolean {
+  Object.assign(realm, { pattern, value });
+  return script.runInContext(realm, { timeout: PATTERN_MS }) === true;
 }
 
 function number(walk: Walk, schema: JsonObject, value: number, path: Path): void {
