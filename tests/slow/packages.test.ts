@@ -1,6 +1,7 @@
 /** The packages as they would be published: built and packed from a copy, put together as npm does, used from outside. */
 
 import { execFile } from "node:child_process";
+import { readdirSync } from "node:fs";
 import { cp, lstat, mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -8,7 +9,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const root = join(import.meta.dirname, "../..");
-const OURS = ["core", "engines", "models", "plugins", "tools", "capstan"];
+const OURS = readdirSync(join(root, "packages"));
 /** What a program needs that runs agents of its own: design, section 3. */
 const RUNTIME = ["core", "engines", "models"];
 const MOST_BYTES = 2_000_000;

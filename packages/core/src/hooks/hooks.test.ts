@@ -623,9 +623,13 @@ describe("the on hook", () => {
   });
 
   it("HOOK-11 is never awaited", async () => {
-    const slow = plugin({ name: "slow", on: () => never as never });
-    const { result } = await play({ plugins: [slow] });
-    expect(result.text).toBe("Ok.");
+    const gate = Promise.withResolvers<void>();
+    const slow = plugin({ name: "slow", on: () => gate.promise });
+    const guide = agent({ name: "guide", model: scriptedModel([{ text: "Ok." }]), instructions: "x", plugins: [slow] });
+    const runtime = await testRuntime({ agents: [guide] });
+    expect(await soon((await runtime.send(guide, "Go")).text())).toBe("Ok.");
+    gate.resolve();
+    await runtime.close();
   });
 });
 
