@@ -9,6 +9,7 @@ import { inertLine } from "./inert.ts";
 import { openAgent, openEngine } from "./open-agent.ts";
 import { protocolOnly } from "./protocol-output.ts";
 import { type Confinement, withSandbox } from "./sandbox-setting.ts";
+import { endSoon, keepWithoutReaders, untilSignal } from "./serve-command-end.ts";
 import { setUpAgent } from "./set-up-agent.ts";
 import { readSettings } from "./settings.ts";
 
@@ -21,11 +22,12 @@ export type AcpFlags = {
 };
 
 const CLOSE_GRACE_MS = 2_000;
-const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** Resolves with the exit code when the editor is gone or a signal came. What runs then goes on at the next start. */
 export async function acpCommand(name: string, given: Config | undefined, flags: AcpFlags): Promise<number> {
   const output = protocolOnly();
+  keepWithoutReaders();
+  const told = untilSignal();
   const log = (line: string): void => void process.stderr.write(`${name}: ${inertLine(line)}\n`);
   const config = flags.config === undefined ? given : await loadConfig(flags.config);
   const { agent, settings, plugins, notes } = await setUpAgent({
@@ -51,13 +53,15 @@ export async function acpCommand(name: string, given: Config | undefined, flags:
   const models = await modelChoices(agent);
   const door = serveAcp({ runtime, agent, actor, output, log, models, mcpServers: editor.connect });
   const leave = (): void => void door.close();
-  for (const signal of SIGNALS) process.on(signal, leave);
+  told.signal.addEventListener("abort", leave);
+  if (told.signal.aborted) leave();
   try {
     await door.closed;
     return 0;
   } finally {
     await runtime.close({ graceMs: CLOSE_GRACE_MS });
-    for (const signal of SIGNALS) process.off(signal, leave);
+    told.forget();
+    endSoon();
   }
 }
 

@@ -6,6 +6,7 @@ import type { Config } from "../config.ts";
 import { EXIT } from "./failure.ts";
 import { openAgent, openEngine } from "./open-agent.ts";
 import { protocolOnly } from "./protocol-output.ts";
+import { endSoon, keepWithoutReaders, untilSignal } from "./serve-command-end.ts";
 import { setUpAgent } from "./set-up-agent.ts";
 import { readSettings } from "./settings.ts";
 
@@ -21,11 +22,14 @@ export type ServeFlags = {
 /** Holds the token that clients send. Without it one is made and shown. */
 const TOKEN_VARIABLE = "CAPSTAN_MCP_TOKEN";
 const MIN_TOKEN = 16;
+const CLOSE_GRACE_MS = 2_000;
 const ids = systemIds(() => systemClock.now());
 
 /** Ends with the input, or with a signal. With `--http` nothing is written to standard output but the address. */
 export async function serveCommand(given: Config | undefined, flags: ServeFlags): Promise<number> {
   const output = flags.http === true ? undefined : protocolOnly();
+  keepWithoutReaders();
+  const told = untilSignal();
   const config = flags.config === undefined ? given : await (await import("./config-file.ts")).loadConfig(flags.config);
   const root = process.cwd();
   const settings = await readSettings();
@@ -41,7 +45,8 @@ export async function serveCommand(given: Config | undefined, flags: ServeFlags)
     onRequest: undefined,
   });
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
-  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(name, () => stop());
+  told.signal.addEventListener("abort", () => stop());
+  if (told.signal.aborted) stop();
   const served = { runtime, agents: [agent], folder: root };
   const { serveMcp, listenMcp } = await import("@capstan/mcp/server");
   try {
@@ -65,7 +70,9 @@ export async function serveCommand(given: Config | undefined, flags: ServeFlags)
     await listening.close();
     return EXIT.done;
   } finally {
-    await runtime.close();
+    await runtime.close({ graceMs: CLOSE_GRACE_MS });
+    told.forget();
+    endSoon();
   }
 }
 
