@@ -24,15 +24,19 @@ export function processMark(): ProcessMark | undefined {
   }
 }
 
-/** Ends a group and whatever carries its mark: SIGTERM, and after `MCP_LIMITS.termMs` SIGKILL. Resolves when nothing is left. */
+/**
+ * Ends a group and whatever carries its mark: SIGTERM, and after `MCP_LIMITS.termMs` SIGKILL. Resolves when nothing is left,
+ * or `MCP_LIMITS.killMs` after the first SIGKILL, however long a look at the processes takes.
+ */
 export async function endProcesses(group: number, mark: ProcessMark | undefined, clock: Clock): Promise<void> {
   const asked = new Set<number>();
   const patience = clock.monotonic() + MCP_LIMITS.termMs;
-  const end = patience + MCP_LIMITS.killMs;
+  let end = Number.POSITIVE_INFINITY;
   for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 2, 50)) {
     const found = livingOf(group, mark);
     const now = clock.monotonic();
     if (found.length === 0 || now > end) return;
+    if (now >= patience) end = Math.min(end, now + MCP_LIMITS.killMs);
     for (const pid of found) {
       if (now >= patience) signal(pid, "SIGKILL");
       else if (!asked.has(pid)) signal(pid, "SIGTERM");
