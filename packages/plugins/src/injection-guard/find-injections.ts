@@ -28,7 +28,7 @@ const ZERO_WIDTH = /[\u00ad\u061c\u180e\u200b-\u200f\u2060-\u2065\u206a-\u206f\u
 const BLACK_FLAG = "\u{1f3f4}";
 const REGION_FLAG = /\u{1f3f4}[\u{e0020}-\u{e007e}]{1,8}\u{e007f}/gu;
 /** All but colours: titles, links and the clipboard, the cursor, the screen. */
-// eslint-disable-next-line no-control-regex -- these are what is looked for
+// oxlint-disable-next-line no-control-regex -- these are what is looked for
 const CONTROL = /(?:\u001b[\]P^_X]|\u009d|(?:\u001b\[|\u009b)[\d;?<=>]{0,32}[ -/]?[@-ln-~])/;
 
 const OTHERS =
